@@ -1,7 +1,8 @@
-// The form of the answers of servers of one protocol generation, and its conversion for clients of
-// another one. Sessions' servers have no form of their own: their answers are sent unchanged.
+// Validates the responses of servers of one protocol generation and converts them for clients of
+// another one. Servers with sessions have no AnswerForm: their responses are sent without such a
+// conversion.
 //
-// Thread-safe: forms have no state.
+// Thread-safe: implementations have no state.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace bulkhead {
 
-// What replaces an error of a server.
+// The replacement for an error from a server.
 struct ReplacedError {
   std::int32_t error_code = 0;  // 0: `text` is a result
   std::string text;             // empty: only the code is replaced
@@ -25,31 +26,34 @@ class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
 
-  // Returns why this result is not a valid answer to the method, to follow 'server "x" '; empty if
-  // it is valid.
+  // Returns an error message if this result is not a valid response to the method, and an empty
+  // string otherwise. The message is phrased to follow 'server "x" '.
   virtual std::string problem(const Message &answer, mcp::Method method) const = 0;
 
-  // Returns true for an error that a server of another generation may send to any request.
+  // Returns true if the error may mean that the server is of another generation, because such a
+  // server may send it in response to any request.
   virtual bool is_foreign(const Message &answer) const = 0;
-  // Returns true for an error about headers that differ from the body, as those of arguments do if
-  // the tool's definition has changed.
+  // Returns true if the error reports that headers do not match the body. Headers that repeat
+  // arguments no longer match if the tool's definition has changed.
   virtual bool is_header_mismatch(const Message &answer) const = 0;
-  // Returns true if the call continues: the result asks the client for input.
+  // Returns true if the result asks the client for input, so the call is not finished.
   virtual bool is_interim(const Message &answer) const = 0;
 
   // ---- for clients of the revisions with a session ----
   // Edits a result. *room stores the new text, which must outlive the splice.
   virtual void edit(const Message &answer, Splice *splice, std::string *room) const = 0;
-  // The same for the text of a result that is not part of a message.
+  // Like edit(), but for the text of a result that is not part of a message. Returns the edited
+  // text.
   virtual std::string edited(std::string_view result) const = 0;
 
-  // Returns what a client receives instead of this error (a JSON object); nullopt if it receives
-  // the error itself. same_generation: the client's generation is the server's.
+  // Returns the replacement that the client receives for this error (a JSON object), or nullopt if
+  // the client receives the error itself. `same_generation` is true if the client and the server
+  // are of the same generation.
   virtual std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
                                                bool same_generation) const = 0;
 };
 
-// The form of revision 2026-07-28.
+// Returns the AnswerForm for servers of revision 2026-07-28.
 const AnswerForm &stateless_answer_form() noexcept;
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Answers of servers of revision 2026-07-28 for clients of the revisions with a session.
+// Tests the conversion of responses from servers of revision 2026-07-28 for clients with a session.
 #include "route/answer_form.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ struct Answer {
   mcp::Scan scan;
 };
 
-// The result as a client of a session receives it.
+// Returns the result as a client with a session receives it.
 std::string edited(const std::string &result) {
   const Answer answer(result);
   Splice splice(answer.text);

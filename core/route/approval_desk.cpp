@@ -19,7 +19,8 @@ bool covers_params(const mcp::Scan &scan) {
   return scan.method == mcp::Method::completion_complete;
 }
 
-// Formats one part with its own limit. If the part is truncated, a note states its full size.
+// Formats one part of the question, truncated to `max` bytes. If the part is truncated, a note
+// states its full size.
 std::string shown_part(std::string_view json, std::size_t max) {
   if (json.empty()) return {};
   ShownJson shown = shown_json(json, max);
@@ -33,7 +34,8 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
-// Formats a client-chosen name on one line: a line break would start a separate line in a form.
+// Formats a name that was chosen by the client on one line. Line breaks are escaped, because they
+// would start a new line in a form.
 std::string shown_line(std::string_view text, std::size_t max) {
   std::string out;
   for (const char c : shown_text(text, max)) {
@@ -92,7 +94,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   return q;
 }
 
-// Returns the reason why no approver can be asked, or an empty string if an approver can be asked.
+// Returns the reason why no approver can be asked, or an empty string if one can be asked.
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
@@ -215,7 +217,7 @@ void ApprovalDesk::rules_changed() {
   end_grants(approvals_.take_tool_grants(), ApprovalSurface::none);
 }
 
-// Logs and records the end of grants. The calls for which they were given have already ended.
+// Logs and records that grants have ended. The calls for which they were given have already ended.
 void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface) {
   for (const ApprovalGrant &grant : grants) {
     const ApprovalQuestion &q = grant.question;

@@ -40,7 +40,7 @@ class ApprovalDesk {
   };
   explicit ApprovalDesk(Needs needs) : needs_(std::move(needs)) {}
 
-  // The result when a policy requires approval.
+  // The result of ask().
   enum class Asked : std::uint8_t {
     granted,  // an earlier answer covers the call
     waits,    // the question is pending for up to limits.approval_timeout_ms
@@ -49,8 +49,8 @@ class ApprovalDesk {
   // `definition` is the hash of the tool's listed definition.
   Asked ask(Call &call, const Message &message, const DefinitionHash &definition,
             const Gate::Decision &decision, Gate::Decision *refusal);
-  // If the client supports forms, sends it the approval form on the stream of the call. The client
-  // may answer during this call.
+  // If the client supports forms, sends it the approval form on the call's stream. The client may
+  // answer before this function returns.
   void ask_client(Call &call);
   // Ends the question about the call: withdraws its form from the client and records the outcome.
   // Returns nullopt if the call has no question.
@@ -59,7 +59,8 @@ class ApprovalDesk {
                                         const ApprovalScope &scope = {});
   // Allows further calls within the scope of the answer.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope);
-  // Composes the refusal message for a call that needs approval; `why` follows "needs approval, ".
+  // Returns a refusal for a call that needs approval. `why` completes the message "needs approval,
+  // ...".
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
   // ---- approvers ----
@@ -81,7 +82,8 @@ class ApprovalDesk {
   void forget_session(bh_session session) { approvals_.forget_session(session); }
   // Called when the server was removed or its definition changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
-  // Called when the rules have changed. Ends grants that allow any arguments of a tool.
+  // Called when the rules have changed. Ends the grants that allow calls to a tool with any
+  // arguments.
   void rules_changed();
 
  private:

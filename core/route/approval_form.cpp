@@ -6,7 +6,8 @@
 namespace bulkhead {
 namespace {
 
-// Clients display forms in a dialog. Longer arguments can be reviewed only on the other surfaces.
+// Clients display forms in a dialog, so the arguments are truncated to this many bytes. Longer
+// arguments can be reviewed only on the other approval surfaces.
 constexpr std::size_t max_arguments = 4096;
 
 constexpr std::string_view schema =

@@ -11,7 +11,8 @@
 
 namespace bulkhead {
 
-// The first revision with elicitation, and the first revision whose requests specify a mode.
+// The first revision with elicitation, and the first revision whose elicitation requests specify a
+// mode.
 inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revision = 3;
 
 // Returns true if a client of this revision with these capabilities can display a form.

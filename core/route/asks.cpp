@@ -20,7 +20,8 @@ ClientCaps capability_for(mcp::Method method) {
   return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
 }
 
-// The input of a client that repeats requests has ended with each of them.
+// Clients that repeat requests can be asked even though their input has ended: it ends with each
+// request.
 bool takes_asks(const Session &client) {
   return client.repeats_requests || !client.input_ended;
 }
@@ -53,8 +54,8 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
   ask_client(lane, hint, message, judges ? Judged::no : Judged::yes);
 }
 
-// Answers with the gateway's own list without asking a client. Returns false if the request must be
-// handled like other asks.
+// Answers roots/list with the roots from the profile, without asking a client. Returns false if the
+// request must be handled like other asks.
 bool Asks::answer_roots(Lane &lane, const Message &message) {
   const RootsMode mode = lane.upstream().def().roots_mode();
   if (mode == RootsMode::off) lane.upstream().requested_roots = true;
@@ -131,7 +132,8 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
 }
 
-// The repetition expires before the ask does.
+// If the client answers by repeating its request, the ask gets more time, so that the wait for the
+// repeated request expires before the ask does.
 std::uint64_t Asks::deadline_of(const Session &client) const {
   constexpr std::uint64_t longer_ms = 5'000;
   const std::uint64_t ms = needs_.limits.ask_timeout_ms + (client.repeats_requests ? longer_ms : 0);
@@ -173,7 +175,7 @@ void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal w
   lane.send(BH_LANE_RESPONSE, parts, 3);
 }
 
-// The end of the answer, after the id.
+// Returns the part of the response that follows the id.
 std::string Asks::refusal(mcp::Method method, Refusal why) {
   if (why == Refusal::malformed) {
     return std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
@@ -249,7 +251,8 @@ void Asks::answer_refused(std::uint64_t handle) {
   refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
 }
 
-// Forwards the answer to the requesting server, under the server's id.
+// Forwards the client's answer to the server that sent the request, with the server's own request
+// id.
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
@@ -325,7 +328,8 @@ void Asks::put_input(Call &call, const Input &input) {
   ++call.open_asks;
   const std::string number = std::to_string(handle);
   std::string params(input.params);
-  // The revisions with a session require an id for the notice of completion, which never comes.
+  // Revisions with sessions require an id to which a later completion notification refers. Here, no
+  // such notification ever follows.
   const bool url = input.method == mcp::Method::elicitation_create &&
                    mcp::member(params, "mode") == R"("url")" &&
                    mcp::member(params, "elicitationId").empty();
@@ -356,7 +360,7 @@ void Asks::refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method me
 // ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  // The form outlives the question, so the question expires first.
+  // The form has a later deadline than the question, so the question always expires first.
   constexpr std::uint64_t longer_ms = 5'000;
   Ask ask;
   ask.session = session.handle;
@@ -463,8 +467,8 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
   for (const std::uint64_t handle : handles) end_one(handle, tell);
 }
 
-// If the client is gone, the server receives an answer. If the server is gone, the client receives
-// a cancellation.
+// Ends an ask. Depending on `tell`, the server receives a refusal because the client is gone, the
+// client receives a cancellation because the server is gone, or both are notified.
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
@@ -486,7 +490,8 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   needs_.forms.form_lost(ask.call);
 }
 
-// A client that is asked through results gets no notifications about asks.
+// Clients that are asked through results (Session::repeats_requests) receive no notifications about
+// asks.
 void Asks::tell_client(const Ask &ask, std::string_view cancelled) {
   const Session *s = needs_.sessions.find(ask.session);
   if (s == nullptr || !s->repeats_requests) needs_.answers.event(asked_of(ask), cancelled);

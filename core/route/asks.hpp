@@ -35,10 +35,12 @@ class Asks {
     virtual void form_answered(std::uint64_t call, const Message &answer) = 0;
     // Called when the client cannot be asked or can no longer answer.
     virtual void form_lost(std::uint64_t call) = 0;
-    // Receives the answer to an input request (see ask_input), or a refusal in its place.
+    // Called with the client's answer to an input request (see ask_input), or with a refusal that
+    // was composed in its place.
     virtual void input_answered(std::uint64_t, std::uint32_t, const Message &) {}
   };
-  // Asks clients that are asked through results (Session::repeats_requests).
+  // A request for a client that is asked through the result of its own request
+  // (Session::repeats_requests). The class Inputs asks such clients.
   struct AskText {
     mcp::Method method = mcp::Method::none;
     std::string_view params;      // JSON object; empty if absent
@@ -48,8 +50,9 @@ class Asks {
    public:
     using AskText = Asks::AskText;
     virtual ~Inputs() = default;
-    // Asks the client of the call. Its answer arrives at answered(), with `ask` as its id. Returns
-    // why the client cannot be asked; empty if it can.
+    // Asks the client of the call. The client's answer is passed to Asks::answered() with `ask` as
+    // its id. Returns an error message if the client cannot be asked, and an empty string
+    // otherwise.
     virtual std::string ask(Call &call, std::uint64_t ask, const AskText &text) = 0;
     // Called when an ask of this session has ended.
     virtual void withdrawn(bh_session session, std::uint64_t ask) = 0;
@@ -70,7 +73,7 @@ class Asks {
     Forms &forms;
     Inputs *inputs = nullptr;  // null: no client repeats requests
   };
-  // first_generation is the generation for the request ids that clients receive; see
+  // first_generation is the first generation of the request ids that clients receive; see
   // random_generation().
   Asks(std::uint32_t first_generation, Needs needs);
   ~Asks();
@@ -87,8 +90,9 @@ class Asks {
 
   // ---- from clients ----
   void answered(Session &session, const Message &message);
-  // The destination for progress on an ask: its server, under the server's own token. `lane` is
-  // null if there is no such ask or its server did not request progress.
+  // The destination for progress notifications about an ask: the server that sent it, and the
+  // server's own progress token. `lane` is null if there is no such ask or its server did not
+  // request progress.
   struct Progress {
     Lane *lane;
     std::string token;
@@ -109,16 +113,18 @@ class Asks {
     mcp::Method method;
     std::string_view params;  // JSON object
   };
-  // Asks the call's client. Forms::input_answered() is called later, or inside this function.
+  // Asks the call's client. Forms::input_answered() is called later or before this function
+  // returns.
   void ask_input(Call &call, const Input &input);
-  // The policy's delayed decision. `message` is the request to the client.
+  // Called when the policy has decided about an input request after a delay: input_judged() if the
+  // request is allowed, input_refused() if it is not. `message` is the request to the client.
   void input_judged(std::uint64_t call, std::uint32_t number, const Message &message);
   void input_refused(std::uint64_t call, std::uint32_t number, mcp::Method method);
 
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // Sends the client of the call the form, whose params are JSON.
+  // Sends the form to the client of the call. `params` is JSON.
   void show_form(Call &call, std::uint64_t form, std::string_view params);
   // Withdraws the form from the client because the question was answered elsewhere or was
   // withdrawn.

@@ -5,21 +5,22 @@
 namespace bulkhead {
 namespace {
 
-// Returns the key of a session's client: sessionless requests of one principal or connection have
-// the same one.
+// Returns a key that identifies the session's client. All sessionless requests from one principal
+// or connection have the same key.
 std::uint64_t client_key(const Session &s) {
   return s.is_sessionless() && s.scope != 0 ? s.scope : s.handle;
 }
 
-// Requests without a session are of one client if they also claim the same name.
+// Sessionless requests belong to the same client if they have the same key and claim the same
+// client name.
 bool same_client(const Session &a, const Session &b) {
   if (&a == &b) return true;
   return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
          text_of(a.claimed_name) == text_of(b.claimed_name);
 }
 
-// A client that is being asked in a result waits for a person, and so does its server: the next
-// message is about another call.
+// While a client is being asked through a result, it waits for a person, and so does its server.
+// The server's next message must therefore be about another call.
 bool may_be_asked(const Session &s) {
   return !s.is_sessionless() || (s.repeats_requests && !s.parked);
 }
@@ -39,7 +40,8 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
     return e->call->session;
   }
   // If all calls belong to one client, it does not matter which of them caused the message. The
-  // newest call's stream is used, except of requests that cannot be asked now.
+  // stream of the newest call is used; calls whose client cannot be asked now are used only if
+  // there are no others.
   Session *only = nullptr;
   Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
@@ -56,7 +58,7 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
   return only;
 }
 
-// Returns true if the server may still be working on a cancelled call of another client.
+// Returns true if the server may still be working on a cancelled call from another client.
 bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
   const std::uint64_t now = reactor_.now_ns();
   const std::uint64_t client = client_key(s);
@@ -83,7 +85,7 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, client, reactor_.now_ns() + memory_ns});
 }
 
-// Removes the oldest entry. The client is remembered, but the call is not.
+// Removes the oldest entry. Its client is remembered in `forgotten`, but its call is not.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

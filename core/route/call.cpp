@@ -26,7 +26,7 @@ void Account::clear(std::size_t max_capacity) noexcept {
   dispatched = recorded = more_than_arguments = false;
 }
 
-// The account is cleared by the Recorder because the Recorder counts the account's bytes.
+// Does not clear the account. The Recorder clears it, because it counts the account's bytes.
 void Call::clear() {
   request.clear();
   session = nullptr;

@@ -39,14 +39,14 @@ struct Account {
   void clear(std::size_t max_capacity) noexcept;
 };
 
-// The client's request that the call answers.
+// The client's request for which the call was made.
 struct ClientRequest {
   ReplyTo reply;
   std::string id;              // JSON token, as the client wrote it
   std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
-  // For a client that may have to repeat it: the client's name of the tool or prompt, or the URI,
-  // and the arguments as JSON.
+  // Set if the client may have to repeat the request: the name of the tool or prompt as the client
+  // wrote it, or the URI, and the arguments as JSON.
   std::string target, arguments;
 
   static constexpr std::size_t max_kept_arguments = 16'384;
@@ -100,23 +100,24 @@ struct Call : Numbered<Call> {
 using SessionCalls = IntrusiveList<Call, &Call::session_prev, &Call::session_next>;
 using CallTable = NumberedTable<Call>;
 
-// Returns the lane that has the call, or null.
+// Returns the lane to which the call was submitted, or null if the call is not at a server.
 Lane *lane_of(const Call &call) noexcept;
 // Parks the call, with its message, in its lane's queue. take_from_lane() removes the call when it
 // may be sent.
 void queue_in_lane(Call &call, const CallInHand &hand);
 std::unique_ptr<ParkedCall> take_from_lane(Call &call);
-// A call that waits for its client to repeat its request does not count for the max_in_flight of
-// its server. The lane may send another call.
+// A call that waits for its client to repeat its request does not count towards its server's
+// max_in_flight, so the lane may send another call.
 void give_up_place(Call &call);
 void take_place_again(Call &call) noexcept;
 // Returns true if the call was passed to a connector, so the server may have executed it.
 bool was_sent(const Call &call) noexcept;
-// Like was_sent(), also for a call that waits for input or is sent again.
+// Like was_sent(), but also returns true if the call was sent before and now waits for input or is
+// being sent again.
 bool may_have_run(const Call &call) noexcept;
-// Stores what is needed to send the call again, with the capabilities that the request declares.
-// Returns false if the client's request has members that belong to a repeated one; it must not be
-// sent then.
+// Stores what is needed to send the call again with the client's input. `declared` contains the
+// capabilities that the request declares to the server. Returns false if the client's request has
+// members that only a repeated request may have. Such a request must not be sent.
 bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared);
 
 }  // namespace bulkhead

@@ -16,7 +16,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the server's error code if it is a number, so clients can still act on it.
+// Returns the server's error code, so that clients can still act on it, or internal_error if the
+// code is not an integer.
 std::int32_t error_code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
   std::int32_t out = 0;
@@ -25,8 +26,8 @@ std::int32_t error_code_of(std::string_view error) {
   return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
 }
 
-// Replaces the code of the server's error if the client's generation has another one. *text stores
-// the replacement. Returns the HTTP status.
+// If the client's generation uses a different error code, replaces the code of the server's error;
+// *text then stores the replacement. Returns the HTTP status.
 std::uint32_t form_error(const ResultForm &form, const Message &answer, Splice *splice,
                          std::string *text) {
   const std::string_view error = answer[answer.scan->error];
@@ -49,14 +50,15 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
 }
 
-// The server is of another generation than the client, whose generation sets no form.
+// Returns true if the server and the client are of different generations and the server's
+// AnswerForm must convert the response.
 bool is_bridged(const Call &call) {
   return call.answer_form != nullptr && call.request.reply.form == nullptr;
 }
 
 }  // namespace
 
-// The answer to send, and the data for its record.
+// The response to send, and the data for its record.
 struct CallAnswers::Passed {
   Splice &splice;
   std::uint32_t outcome;
@@ -87,7 +89,8 @@ void CallAnswers::take(Call &call, const Message &answer) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
   }
-  // The policy evaluates the requests for input one by one, like those of servers with sessions.
+  // If the result asks for input, the policy evaluates the requests in it one by one, like requests
+  // from servers with sessions.
   const bool interim = answer.scan->kind == mcp::Kind::result && is_bridged(call) &&
                        call.answer_form->is_interim(answer);
   if (interim) return needs_.rounds.begin(call, answer);
@@ -117,7 +120,8 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   if (form != nullptr && ok && !forwards_input(call, answer, &splice, &state)) return;
   if (form != nullptr && ok) add_members(*form, answer, &splice);
   if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
-  // Only the message: the other members of an error are part of the response.
+  // The record's error is only the message. The other members of the error are recorded as part of
+  // the response.
   std::string scratch;
   const std::string_view error =
       ok || !needs_.recorder.active()
@@ -132,8 +136,9 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               http_status});
 }
 
-// Returns true if a client of 2026-07-28 was asked to visit the URLs of this error of a server with
-// sessions. When the client repeats its request, the call is sent again.
+// Handles an error with which a server with sessions requires the client to visit URLs. Returns
+// true if the client, of revision 2026-07-28, was asked to visit them through a result. When the
+// client repeats its request, the call is sent again.
 bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
   const Session *s = call.session;
   const bool can = s != nullptr && s->repeats_requests && (s->caps & cap::elicitation_url) != 0;
@@ -155,8 +160,9 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
   return true;
 }
 
-// Replaces the requestState of a result that asks a client of the same generation for input with a
-// state of the gateway. *room stores it. Returns false if the call has ended instead.
+// If the result asks a client of the server's own generation for input, replaces the server's
+// requestState with a requestState that the gateway has sealed. *room stores the replacement.
+// Returns false if the call has been ended with an error instead.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const mcp::Scan &scan = *answer.scan;
@@ -168,7 +174,7 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
                      BH_OUTCOME_ERROR);
     return false;
   };
-  // The policy evaluates single requests, which such a result is not.
+  // The policy can evaluate only single requests, but this result may contain several.
   if (needs_.gate.judges_inputs())
     return fail(", which the rules about inputs cannot evaluate yet");
   const std::string_view token = mcp::member(answer[scan.result], "requestState");
@@ -183,7 +189,7 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   return true;
 }
 
-// Returns true if the client was sent something else than this error.
+// Returns true if the client was sent something other than this error.
 bool CallAnswers::replaced_error(Call &call, const Message &answer) {
   if (call.answer_form == nullptr) return false;
   const std::string_view error = answer[answer.scan->error];
@@ -304,8 +310,8 @@ bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
     refuse(call, Gate::waits_full());
     return false;
   }
-  // The server has finished, so its slot is free for other calls and its end no longer affects this
-  // call.
+  // The server has finished the call. Its slot is free for other calls, and the call is no longer
+  // affected if the server exits.
   needs_.ends.leave_lane(call);
   return true;
 }

@@ -1,4 +1,5 @@
-// Handles servers' answers to calls: evaluates them if a policy reads results, and forwards them.
+// Handles the responses of servers to calls. If a policy reads results, it evaluates each response
+// before it is forwarded.
 //
 // Owner: the Router. Runs on the reactor thread. A call may have ended when a function returns; see
 // CallLoop.
@@ -46,13 +47,13 @@ class CallAnswers {
     Asks &asks;
     CallEnds &ends;
     InputRounds &rounds;
-    // Called when the policy's answer with this number is no longer needed. `late` is true if it
-    // has timed out.
+    // Called when the policy decision for request `number` is no longer needed. `late` is true if
+    // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // Called when a call has ended, because the gateway may now be idle.
     std::function<void()> on_ended;
-    // Seals the states of servers for clients of the same generation. Null: there are no such
-    // clients.
+    // Seals the requestStates of servers for clients of the same generation. Null if there are no
+    // such clients.
     const RequestStates *states = nullptr;
     std::uint64_t state_ms = 0;  // how long such a state is valid
   };
@@ -62,8 +63,8 @@ class CallAnswers {
   // Handles a result or an error from the call's server. `owned` contains the bytes of the answer
   // if they may be moved.
   void answered(Call &call, const Message &answer, std::string *owned = nullptr);
-  // Fails a call at its server. The text is evaluated like an error from the server, because the
-  // server may have written part of it.
+  // Fails a call because of its server. A policy that reads results evaluates the text like an
+  // error from the server, because the server may have written part of it.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
   // Handles a queued event.
@@ -72,7 +73,7 @@ class CallAnswers {
   // ---- called inside steps ----
   // Called when the pool has checked a parked answer for duplicate members.
   void checked(Call &call, bool duplicates);
-  // Called when the policy has decided about a parked answer.
+  // Called when the policy has decided about a parked response.
   void decided(Call &call, const Gate::Decision &decision);
   void refuse(Call &call, const Gate::Decision &decision,
               std::int32_t error_code = code::invalid_request);

@@ -220,7 +220,8 @@ std::vector<std::uint64_t> CallEnds::waiting_for(const Lane &lane) const {
   needs_.calls.for_each([&](const Call &call) {
     if (call.exchange != nullptr) return;
     const bool waits = call.parked != nullptr && call.parked->target.lane == &lane;
-    // Its answer, which may ask for input, is queued.
+    // The call has left its lane, and the server's response is queued. The response may ask for
+    // input, in which case the call returns to the lane.
     const bool answered =
         call.parked == nullptr && call.input != nullptr && call.input->request.target.lane == &lane;
     if (waits || answered) ids.push_back(call.id);

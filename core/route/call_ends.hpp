@@ -1,5 +1,5 @@
-// Ends calls: with an answer, an error or a record, or because their client or server is gone.
-// Every call ends exactly once, in finish().
+// Ends calls that were answered or have failed, or whose client or server is gone. Every call ends
+// exactly once, in finish().
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -55,7 +55,7 @@ class CallEnds {
   // Called when the call cannot finish because its server was removed. The client receives `text`,
   // and the server is notified.
   void end_drained(Call &call, std::string_view text);
-  // Called when the client has not answered what it was asked. The client receives `text`, and the
+  // Called when the client has not answered a question in time. The client receives `text`, and the
   // server is notified.
   void end_unanswered(Call &call, std::string_view text);
   // Called when the gateway is stopping. Every call is answered with an error that states whether
@@ -81,14 +81,15 @@ class CallEnds {
   void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
                         std::uint32_t outcome);
 
-  // Ends a lane's own exchange.
+  // Ends an exchange that belongs to its lane rather than to a call.
   void drop(Exchange &exchange);
 
   std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
   // Returns true if any calls are in flight. Calls that only wait for a human approver, or for
   // their client to repeat its request, do not count.
   bool busy() const;
-  // Returns the parked calls that have not yet reached this lane.
+  // Returns the ids of the calls that are not at this lane now, but are parked for it or may return
+  // to it.
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const;
 
  private:

@@ -1,4 +1,5 @@
-// What is needed to continue a call whose server, of revision 2026-07-28, asks for input.
+// The data that is needed to continue a call after its server, of revision 2026-07-28, has asked
+// for input.
 //
 // Owner: the call. Used on the reactor thread.
 #pragma once
@@ -27,7 +28,7 @@ struct CallInput {
   std::string members;  // that the repeated request's params have in addition; ends with a comma
   std::string failure;  // why the call cannot continue; empty if it can
 
-  // The client has answered each request, or the call cannot continue.
+  // Returns true if the client has answered every request or the call cannot continue.
   bool settled() const noexcept { return !failure.empty() || round.complete(); }
 };
 

@@ -22,9 +22,9 @@ class CallParking {
   // wait for human approval or for input do not count; ApprovalDesk and InputRounds limit them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
-  // Ends the wait and returns the call to the stage `open`.
+  // Ends the wait: sets the stage to `open` and returns what was parked.
   CallInHand take(Call &call) const;
-  // Ends the wait of a call that is ending.
+  // Like take(), but for a call that is ending: the parked message is discarded.
   void discard(Call &call) const;
 
  private:

@@ -104,7 +104,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
-  // Runs the loop until the pool has checked and freed all texts.
+  // Runs the event loop until the pool has finished all checks and freed their texts.
   ~World() override {
     for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
@@ -186,7 +186,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     REQUIRE(mcp::scan(text, &scan, &error));
     call_answers.answered(call, {text, &scan});
   }
-  // The server's result asks for input; `rest` are the other members.
+  // The server responds with a result that asks for input. `rest` contains the other members of the
+  // result.
   void server_asks_for_input(const std::string &rest) {
     Call &call = *table.get(id);
     const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
@@ -216,13 +217,14 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
       return;
     }
   }
-  // The session of the client's request, instead of the call's.
+  // Opens a session that takes over the client's request, and connects the call's own session to
+  // `end`. Returns the new session.
   Session *hand_over(Session &s, ClientEnd &end) {
     Session &request = open_session(sessions, *s.end);
     s.end = &end;
     return &request;
   }
-  // The result that asks the client for input; empty if there is none.
+  // Returns the message that asks the client for input, or an empty string if none was sent.
   std::string input_required() const {
     for (const FakeClient::Sent &sent : client.sent) {
       if (sent.text.find(R"("resultType":"input_required")") != std::string::npos) return sent.text;
@@ -265,7 +267,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     recorder.set_committed(&telemetry, recorder.barrier());
     answers.records_committed();
     const Call *call = table.get(id);
-    // The end is stored for a client that was asked.
+    // If the client was asked, the end of the call is stored until the client repeats its request.
     if (call == nullptr && answers_sent().empty()) client_repeats();
     if (call != nullptr) {
       CHECK(answers_sent().empty());
@@ -307,7 +309,7 @@ inline Gate::Decision ask() {
   return out;
 }
 
-// Brings a call into each stage.
+// Functions that bring a call into each stage.
 inline const std::map<std::string, std::function<void(World &)>> stages = {
     {"checking",
      [](World &w) {
@@ -458,8 +460,8 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
     {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
 };
 
-// Returns the expected result of an event in a stage: a stage, or the beginning of the answer's
-// text.
+// Returns the expected outcome of an event in a stage: the new stage, or the beginning of the
+// message that the client receives.
 inline std::string expected_outcome(const std::string &stage, const std::string &what) {
   const std::string blocked_text = "MCP request blocked by policy (rule)";
   const std::string timed_out =

@@ -28,8 +28,8 @@ std::string within_commit_time() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
 }
 
-// Returns true if each rule of `now` is in `asked`. Several rules that require approval are joined
-// with commas.
+// Returns true if every rule in `now` is also in `asked`. If several rules require approval, their
+// names are joined with commas.
 bool has_rules(std::string_view asked, std::string_view now) {
   constexpr std::string_view between = ", ";
   if (now.empty()) return asked.empty();
@@ -53,8 +53,8 @@ bool is_subscription(mcp::Method method) {
   return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
-// Returns the lane for a call. Tools that a pool may share use any of its connections; all other
-// calls use the first connection.
+// Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
+// connections; all other calls are sent on the first connection.
 Lane *lane_for(const CallInHand &hand) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
@@ -135,7 +135,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
 void Calls::advance(Call &call, CallInHand &hand, Next next) {
   while (next.has_value()) {
     next = run(call, hand, *next);
-    // The call is not waiting between two steps, so only events that end it have an effect.
+    // Between two steps, the call is not waiting, so only events that end the call have an effect.
     if (!next.has_value() || call.events.empty()) continue;
     handle_events(call);
     if (call.ended()) return;
@@ -164,8 +164,8 @@ Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
   return std::nullopt;
 }
 
-// Returns the flags of a policy request: a call that was evaluated before must not be counted
-// again, and a human approval is reported.
+// Returns the flags for a policy request. They tell the policy whether the call was evaluated
+// before, so that it is not counted again, and whether a human has approved it.
 std::uint32_t Calls::flags_of(Call &call) noexcept {
   const std::uint32_t again = std::exchange(call.judged, true) ? BH_REQUEST_AGAIN : 0;
   return again | (call.approved ? BH_REQUEST_APPROVED : 0);
@@ -233,15 +233,15 @@ Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::De
   return std::nullopt;
 }
 
-// Called after the call has waited: the tool's definition may have changed, and the server gets its
-// full time-out.
+// Called after the call has waited. The tool's definition is checked again because it may have
+// changed, and the server gets its full time-out.
 Calls::Next Calls::confirm(Call &call, const CallInHand &hand) {
   const Upstream &upstream = hand.target.lane->upstream();
   needs_.deadlines.arm(call, upstream.timeout_ms(call.method, call.name));
   return check_pins(call, hand, Step::record);
 }
 
-// If a telemetry plugin commits records, the intent is on disk before the call is sent.
+// If a telemetry plugin commits records, the call is sent only after the intent is on disk.
 Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   if (!hand.arguments.empty() && needs_.recorder.active()) {
     needs_.recorder.note_rewritten(call, hand.arguments);
@@ -281,7 +281,7 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// Returns false if the call was answered.
+// Returns false if the call was answered here and must not be sent.
 bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   Lane &lane = *hand.target.lane;
   // While the policy was deciding, the lane may have been released, or may now belong to another
@@ -331,7 +331,8 @@ void Calls::handle(Call &call, CallEvent event) {
     case CallEvent::again:
       return resume(call, Step::pins);
     case CallEvent::timed_out:
-      // A step may have armed the deadline of another stage.
+      // If a step has armed the deadline of another stage in the meantime, this time-out is
+      // outdated.
       if (call.deadline_tick == 0) take_time_out(call);
       return;
     case CallEvent::answered:
@@ -363,7 +364,7 @@ bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// Asks the policy after the pool has found no duplicate members.
+// Starts checking for duplicate members in the pool. The policy is asked only if there are none.
 void Calls::check_later(Call &call, const CallInHand &hand) {
   if (!park(call, hand, Stage::checking)) return;
   const Message message = call.parked->message.get();
@@ -452,7 +453,8 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
                           const ApprovalScope &wanted) {
   if (call.stage != Stage::approving) return;
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
-  // If the rules were replaced, the approval does not cover other calls of the tool.
+  // If the rules were replaced in the meantime, the approval does not cover other calls to the
+  // tool.
   const bool outdated = wanted.tool && call.rules != rules_;
   const ApprovalScope scope = outdated || !allow ? ApprovalScope{} : wanted;
   const auto question = needs_.desk.close(call, end, surface, scope);
@@ -523,14 +525,15 @@ void Calls::records_committed() {
   while (!intents_.empty()) {
     const auto [below, id] = intents_.front();
     if (!needs_.recorder.is_committed(below)) return;
-    // A plugin may have called this function from inside the query of its needs.
+    // is_committed() queries the needs of plugins. From inside that query, a plugin may have called
+    // this function and changed the queue.
     if (intents_.empty() || intents_.front().second != id) continue;
     intents_.pop_front();
     if (Call *call = needs_.calls.get(id)) loop().post(*call, CallEvent::committed);
   }
 }
 
-// Sends the error immediately: its own record would wait for the same disk.
+// Sends the error immediately, because a record of the error would wait for the same disk.
 void Calls::refuse_unrecorded(Call &call, std::string_view text) {
   ++needs_.counters.refused_unrecorded;
   needs_.ends.finish(call, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));

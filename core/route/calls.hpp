@@ -1,11 +1,11 @@
 // The request pipeline. Every request to a server goes through the same steps in the same order:
 //
-//  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the answer
+//  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the response
 //
-// If a step has to wait, it parks the call with its message (Call::parked) and ends the loop. The
-// awaited event resumes the call. After any wait, the tool's definition is compared with the
-// approved definition again. If the rules have changed during the wait, the call is also evaluated
-// again.
+// If a step has to wait, it parks the call with its message (Call::parked), and the loop stops. The
+// event that the call waits for resumes it. After any wait, the tool's definition is compared with
+// the approved definition again. If the rules have changed during the wait, the call is also
+// evaluated again.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
@@ -21,14 +21,14 @@
 //  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
 //  asking            the client's input (InputRounds)   longer than limits.ask_timeout_ms
 //
-// To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
-// take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
+// To add a stage, add a value to Stage, its time-out to stage_time_ms() and its handler to
+// take_time_out(). For the event that ends the stage, add a value to CallEvent and its handler to
 // handle(). These switches have no default, so the compiler reports missing cases. ClientInputs
 // moves calls between `suspended` and `awaiting_repeat`.
 //
 // Steps do not nest: an event that arrives while a step runs is queued on its call
 // (call_events.hpp) and handled after the step; see CallLoop. CallParking stores waiting calls,
-// CallAnswers handles the server's answer, and CallEnds ends calls.
+// CallAnswers handles the server's response, and CallEnds ends calls.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -66,8 +66,8 @@ namespace bulkhead {
 
 class Calls final : public Asks::Forms, public CallLoop::Handler {
  public:
-  // Maximum number of policy evaluations in one step if the policy changes its rules each time.
-  // After that, the call is refused.
+  // If the policy changes its rules during each evaluation, a call is evaluated at most this many
+  // times in one step. After that, it is refused.
   static constexpr std::uint32_t max_rounds = 8;
 
   struct Needs {
@@ -90,8 +90,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     CallEnds &ends;
     InputRounds &rounds;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Called when the policy's answer with this number is no longer needed. `late` is true if it
-    // has timed out.
+    // Called when the policy decision for request `number` is no longer needed. `late` is true if
+    // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit Calls(Needs needs) : needs_(std::move(needs)) {}
@@ -123,16 +123,18 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   void input_answered(std::uint64_t call, std::uint32_t number, const Message &answer) override {
     needs_.rounds.answered(call, number, answer);
   }
-  // Sends a call again whose client has given its server's input; inside a step.
+  // Sends a call again after its client has given the input that the server asked for. Must be
+  // called inside a step.
   void repeat(Call &call) { resume(call, Step::confirm); }
-  // Called when the client has closed its input: calls that wait for approval must not run
-  // unobserved.
+  // Called when the client has closed its input. Calls that wait for approval are refused, because
+  // they must not run unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
-  // Called when the lane can send the call. Returns false if the rules have changed: the call has
-  // left the lane and is submitted again, has ended, or is about to end.
+  // Called when the lane can send the call. Returns false if the lane must not send it. Either the
+  // rules have changed, and the call has left the lane and is submitted again or has ended, or the
+  // call is about to end.
   bool may_be_sent(Call &call);
-  // Evaluates and sends a call again that is parked and that its server has not run.
+  // Evaluates a parked call again and sends it. Its server must not have run the call.
   void send_again(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler
@@ -157,7 +159,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   bool park(Call &call, const CallInHand &hand, Stage stage);
   void check_later(Call &call, const CallInHand &hand);
 
-  // Handle events outside of any step.
+  // Event handlers. They are called when no step is running.
   void handle(Call &call, CallEvent event);
   void resume(Call &call, Step step);
   void take_decision(Call &call, const Gate::Decision &decision);

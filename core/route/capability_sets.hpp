@@ -1,8 +1,9 @@
-// The sets of capabilities that clients of MCP 2026-07-28 declare with their requests. Lanes are
-// keyed by the capabilities that are declared to servers, so a client that changes its set with
-// each request could start any number of connections.
+// Limits how many sets of capabilities clients of MCP 2026-07-28 can cause to be in use. Such
+// clients declare capabilities with each request, and lanes are keyed by the capabilities that are
+// declared to servers. Without this limit, a client that changes its set with each request could
+// start any number of connections.
 //
-// Used on the I/O thread. Owned by the client edge. Limit: max_sets, besides the empty one.
+// Used on the I/O thread. Owned by the client edge. Limit: max_sets, not counting the empty set.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +19,9 @@ class CapabilitySets {
  public:
   static constexpr std::size_t max_sets = 4;
 
-  // Returns the set that stands for this one: itself, or at the limit the largest known subset. A
-  // set that was not used for idle_ns makes room for another one.
+  // Returns the set to use for a request that declares `caps`: the same set or, if the limit has
+  // been reached, its largest known subset. At the limit, a set that was not used for idle_ns makes
+  // room for a new one.
   ClientCaps admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const ClientCaps others = caps & ~cap::shareable;
     const ClientCaps wanted = caps & cap::shareable;

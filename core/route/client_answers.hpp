@@ -1,4 +1,4 @@
-// Sends messages to clients: exactly one answer for each request, and also notifications and
+// Sends messages to clients: exactly one response to each request, and also notifications and
 // requests.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -23,8 +23,8 @@
 
 namespace bulkhead {
 
-// A client's request that is being handled, until it is answered, parked in a call, or waits for a
-// list. Borrows the message.
+// A client's request while it is being handled, that is, until it is answered, is parked in a call,
+// or waits for a list. Borrows the message.
 struct Incoming {
   ReplyTo reply;
   Message message;
@@ -33,7 +33,7 @@ struct Incoming {
   // The headers that must match the body. Null if the wire has none, the revision requires none, or
   // the request has waited.
   const WireHeaders *headers = nullptr;
-  // For a request that its client repeats: the state of its server. Otherwise null.
+  // If the client repeats a request, the server's state that came with it. Otherwise null.
   const RequestState *state = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
@@ -41,7 +41,7 @@ struct Incoming {
 
 class ClientAnswers {
  public:
-  // on_sent is called when an answer was sent, because the gateway may now be idle.
+  // on_sent is called when a response was sent, because the gateway may now be idle.
   ClientAnswers(Sessions &sessions, Recorder &recorder, Reactor &reactor, const Limits &limits,
                 RouterCounters &counters, std::function<void()> on_sent);
 
@@ -55,8 +55,8 @@ class ClientAnswers {
     on_sessionless_answer_ = std::move(f);
   }
 
-  // Passes a message to the session's transport. During this call, the client may do anything
-  // except end its session; see sending().
+  // Passes a message to the session's transport. While this function runs, the client may do
+  // anything except end its session; see sending().
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status = 0);
   void event(const ReplyTo &reply, std::string_view text);
@@ -69,11 +69,12 @@ class ClientAnswers {
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
-  // An error without an HTTP status gets the code and the status of its client's generation.
+  // If http_status is 0, the client's generation determines the error code and the HTTP status.
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);
-  // Like the functions above, for a request that is being handled. They also record the request.
+  // Like the functions above, but for a request that is still being handled. They also record the
+  // request.
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
@@ -83,13 +84,13 @@ class ClientAnswers {
                         std::string_view text, std::uint32_t http_status = 0);
   // Releases the slot that waits for the answer to a cancelled request. No answer is sent.
   void none(const ReplyTo &reply);
-  // Records a request that ends here, unless it has been recorded.
+  // Records a request whose handling is finished, unless it has already been recorded.
   void record(Incoming &request, std::uint32_t outcome, std::string_view error,
               std::string_view response);
 
   // ---- batches ----
   ClientBatches &batches() noexcept { return batches_; }
-  // Called when a message of the batch was handled and has no answer.
+  // Called when a message of the batch was handled and needs no response.
   void batch_message_done(std::uint64_t batch);
 
   // ---- answers whose records have not been committed yet ----

@@ -18,7 +18,7 @@ std::string joined_parts(const bh_outgoing &message) {
   return out;
 }
 
-// Copies an object without some of its members.
+// Copies a JSON object without the members for which `drop` returns true.
 template <class Drop>
 std::string without_members(std::string_view object, const Drop &drop) {
   std::string out = "{";
@@ -30,8 +30,8 @@ std::string without_members(std::string_view object, const Drop &drop) {
   return out + "}";
 }
 
-// The params of an ask in the form of 2026-07-28: without the members that the revision has not,
-// and without _meta, since no progress can be sent for an input.
+// Converts the params of an ask for a client of 2026-07-28. Removes the members that this revision
+// does not have, and _meta, because no progress can be sent for an input.
 std::string params_for_client(std::string_view params) {
   if (!params.starts_with('{')) return {};
   return without_members(params, [&](std::string_view key) {
@@ -66,7 +66,7 @@ std::string ClientInputs::ask(Call &call, std::uint64_t ask, const AskText &text
   return why;
 }
 
-// Returns the reason if the call cannot be parked.
+// Returns an error message if the call cannot be parked, and an empty string otherwise.
 std::string ClientInputs::park(Call &call, ParkedAsk ask) {
   Session &s = *call.session;
   const auto number = inputs_.park(RequestStates::principal_of(s), call.id, std::move(ask),
@@ -92,7 +92,7 @@ void ClientInputs::withdrawn(bh_session session, std::uint64_t ask) {
   if (inner != inners_.end()) inputs_.remove_ask(inner->second->number, ask);
 }
 
-// The stage is changed first, since the client may do anything while it is answered.
+// The stage is changed first, because the client may do anything while the response is sent to it.
 void ClientInputs::close_round(const ParkedInputs::Due &due) {
   if (Call *call = needs_.calls.get(due.call)) {
     if (call->session != nullptr) call->session->parked = true;
@@ -148,7 +148,7 @@ void ClientInputs::repeat(Session &s, Incoming &request, const ParkedTicket &tic
   deliver(ticket.number, result->answers);
 }
 
-// The call belongs to the new request: its log level, its progress.
+// From now on, the call uses the log level and the progress token of the repeated request.
 void ClientInputs::continue_call(std::uint64_t number, const Session &s, const Message &request) {
   Call *call = call_of(number);
   if (call == nullptr || call->session == nullptr) return;
@@ -160,7 +160,7 @@ void ClientInputs::continue_call(std::uint64_t number, const Session &s, const M
   take_place_again(*call);
 }
 
-// The call may end with each of its answers.
+// Looks up the call again for each answer, because any answer may end the call.
 void ClientInputs::deliver(std::uint64_t number, const std::vector<ParkedInput::Answer> &answers) {
   for (const ParkedInput::Answer &answer : answers) {
     const Call *call = call_of(number);
@@ -193,7 +193,7 @@ void ClientInputs::sent_answer(std::uint64_t number, const bh_outgoing &message)
     end = ok ? R"("result":)" : R"("error":)";
     end.append((ok ? scan.result : scan.error).in(text));
   }
-  // A cancelled call has no answer.
+  // A cancelled call has no response that could be stored.
   const std::vector<std::uint64_t> requests =
       end.empty() ? inputs_.forget(number)
                   : inputs_.end(number, end, needs_.reactor.now_ns(), message.http_status);
@@ -205,7 +205,7 @@ void ClientInputs::sent_answer(std::uint64_t number, const bh_outgoing &message)
   start_timer();
 }
 
-// Sent without waiting for records, because the record of the call was stored before.
+// Does not wait for records, because the call's own record has already been stored.
 void ClientInputs::send_end(const ReplyTo &reply, std::string_view id, std::string_view end,
                             std::uint32_t http_status) {
   if (end.empty()) return needs_.answers.none(reply);

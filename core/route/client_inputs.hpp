@@ -1,17 +1,18 @@
-// Asks clients of MCP 2026-07-28, whose servers send no requests: the requests of servers (see
-// Asks) and the gateway's approval forms become results of the type input_required, and the client
-// answers by repeating its request.
+// Asks clients of MCP 2026-07-28. In this revision, servers do not send requests. Therefore,
+// requests from servers (see Asks) and the gateway's approval forms are sent to the client as
+// results of the type input_required, and the client answers by repeating its request.
 //
-// With its first ask, a call is parked (ParkedInputs): its session keeps the call and gets another
-// end, which is part of this class, while a new session takes over the client's request and its
-// stream. Asks are collected for ParkedInputs::window_ms; then the client's request is answered. A
-// repetition arrives in a session of its own, which waits for the next round or the end of the
-// call, and its inputResponses are handled like the answers of other clients (policy, forms,
-// servers). The requests of the pipeline and its stages therefore do not depend on how a client is
+// When the first ask of a call arrives, the call is parked (ParkedInputs). The call keeps its
+// session, but messages to this session now go to this class. A new session takes over the client's
+// request and its stream. Asks are collected for ParkedInputs::window_ms; then the client's request
+// is answered. Each repeated request arrives in its own session and waits for the next round or for
+// the end of the call. Its inputResponses are handled like the answers of other clients (policy,
+// forms, servers). The request pipeline and its stages therefore do not depend on how a client is
 // asked.
 //
-// If the client gives up a request that waits, its call is cancelled. A call whose client has been
-// asked continues without a request; it is ended if the client does not answer in time.
+// If the client gives up the last request that waits for a call, the call is cancelled. After the
+// client has been asked, the call continues although no request waits for it. It is ended if the
+// client does not answer in time.
 //
 // Runs on the I/O thread. Owned by the Router. Limits: those of ParkedInputs.
 #pragma once
@@ -44,8 +45,8 @@ class ClientInputs final : public Asks::Inputs {
     Asks &asks;
     CallEnds &ends;
     const RequestStates &states;
-    // Gives the session another end. Returns the session that takes over its request, or null if
-    // the client has gone.
+    // Connects the session to another ClientEnd. Returns the session that takes over its request,
+    // or null if the client is gone.
     std::function<Session *(Session &session, ClientEnd &end)> hand_over;
     std::function<void(bh_session session)> close;
   };
@@ -64,15 +65,15 @@ class ClientInputs final : public Asks::Inputs {
               std::string_view responses);
   // Returns true if the request of this session waits for a parked call.
   bool has(const Session &session) const { return waiting_.contains(session.handle); }
-  // The client has cancelled the waiting request.
+  // Called when the client has cancelled the waiting request.
   void cancel(const Session &session, const Message &notification);
-  // The session is about to end.
+  // Called when the session is about to end.
   void ended(const Session &session);
 
   std::size_t size() const noexcept { return inputs_.size(); }
 
  private:
-  // The end of a call's session.
+  // The ClientEnd of a parked call's session. Receives the messages that the pipeline sends to it.
   struct Inner final : ClientEnd {
     Inner(ClientInputs &inputs, std::uint64_t parked) : owner(inputs), number(parked) {}
     void send(const bh_outgoing &message) override { owner.sent(number, message); }
@@ -80,7 +81,7 @@ class ClientInputs final : public Asks::Inputs {
     ClientInputs &owner;
     const std::uint64_t number;
   };
-  // A client's request that waits.
+  // A client's request that waits for the next round or the end of a parked call.
   struct Waiting {
     ReplyTo reply;
     std::string id;  // JSON token

@@ -1,4 +1,5 @@
-// Tests how clients of MCP 2026-07-28 are asked: by results, and by repeating their requests.
+// Tests asking clients of MCP 2026-07-28, which are asked through results and answer by repeating
+// their requests.
 #include "route/client_inputs.hpp"
 
 #include <catch2/catch.hpp>
@@ -73,7 +74,7 @@ TEST_CASE("client inputs: the asks of one round are answered by one repetition")
         std::vector<std::string>{
             R"({"jsonrpc":"2.0","id":"r1","result":{"roots":[]}})",
             R"({"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///w"}]}})"});
-  // The progress and the end go to the new request.
+  // Progress and the final response are sent to the repeated request.
   w.progress("5");
   REQUIRE(w.events().size() == 1);
   CHECK(w.events()[0].stream == 8);

@@ -27,7 +27,7 @@ class MemberRemoval {
       run_.end = end;
       return;
     }
-    // A run in front of the first remaining member includes the comma after it.
+    // If a run precedes the first remaining member, the comma after the run is removed with it.
     if (!run_.empty() && !kept_) run_.end = begin;
     finish();
     kept_ = true;

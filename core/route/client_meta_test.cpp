@@ -1,4 +1,4 @@
-// Tests of the removal of the members that describe a request to the gateway only.
+// Tests removing the members of _meta that describe a request only to the gateway.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -13,13 +13,14 @@ using namespace bulkhead;
 
 namespace {
 
-// The request with this text as its _meta.
+// Returns a request with the given _meta.
 std::string request_with(const std::string &meta) {
   return R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":)" + meta +
          "}}";
 }
 
-// The _meta that a server receives; `added` are the members of its own connection.
+// Returns the _meta that a server receives. `added` contains the members that the gateway adds for
+// the server's connection.
 std::string forwarded(const std::string &meta, std::string_view added = {}) {
   const std::string text = request_with(meta);
   mcp::Scan scan;
@@ -117,7 +118,7 @@ TEST_CASE("every order of members leaves the others, with and without members of
 TEST_CASE("a _meta without the revision is not changed, and gets the members of the connection") {
   CHECK(forwarded(R"({"io.modelcontextprotocol/clientInfo":{} , "a":1})") ==
         R"({"io.modelcontextprotocol/clientInfo":{} , "a":1})");
-  // A server that receives such members of the gateway does not receive the client's.
+  // If a server receives the gateway's own values, it does not receive the client's.
   CHECK(forwarded(R"({"io.modelcontextprotocol/clientInfo":{},"a":1})", R"("own":0)") ==
         R"({"own":0,"a":1})");
   CHECK(forwarded("{ }", R"("own":0)") == R"({"own":0 })");

@@ -107,7 +107,7 @@ bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_
   return BH_OK;
 }
 
-// Returns BH_OK if the struct is valid for bh_incoming.
+// Returns BH_OK if `in` is valid.
 bh_status Clients::check_incoming(const ClientEnd &end, const bh_incoming &in, bh_error *error) {
   if (const bh_status s = bh::check_headers(bh::headers(in), error); s != BH_OK) return s;
   if (in.session == 0) {
@@ -164,7 +164,8 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
   return begins ? BH_E_SESSION_LOST : BH_OK;
 }
 
-// Requests that listen have a limit of their own.
+// Returns true if too many of the connection's requests are pending. Requests that listen do not
+// count, because they have a separate limit.
 bool Clients::has_too_many(const Session &connection) const {
   const std::size_t most = needs_.limits.in_flight_per_session;
   if (connection.requests.size() < most) return false;
@@ -189,7 +190,7 @@ Session *Clients::open_request(Session &connection, const Incoming &request) {
   return &s;
 }
 
-// Adds the session of a sessionless request of the same client.
+// Opens a session for a sessionless request from the same client as `other`.
 Session &Clients::add_like(const Session &other) {
   bh_peer peer{};
   peer.size = sizeof peer;
@@ -232,8 +233,8 @@ void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
   if (handle != 0) close(handle, BH_SESSION_GONE);
 }
 
-// Called before the answer is sent. The stream ends with the answer, and the session ends at the
-// end of the turn unless deliver_sessionless() is about to end it.
+// Called before the response is sent. The stream ends with the response. The session ends at the
+// end of the current iteration of the event loop, unless deliver_sessionless() is about to end it.
 void Clients::end_sessionless(const Session &s) {
   if (s.connection == 0) {
     sessionless_.take(*s.end, s.stream);
@@ -260,7 +261,8 @@ void Clients::close(bh_session handle, std::uint32_t how) {
 }
 
 // Used inside a transport's send(), whose caller may be iterating over sessions, and inside a step
-// of a call, so that the session's calls stop there. The transport may release `end` immediately.
+// of a call. In the second case, the session's calls also stop after the step. The transport may
+// release `end` immediately.
 void Clients::close_later(Session &s, std::uint32_t how) {
   if (how != BH_SESSION_INPUT_ENDED) {
     leave_client(s);

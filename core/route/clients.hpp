@@ -1,9 +1,10 @@
-// The sessions of clients, as used by transports: open, deliver, close. A sessionless message is
-// handled in a temporary session that ends with the answer, also if it arrived in a session of the
-// transport (a pipe, a guest's connection).
+// The sessions of clients, as transports use them: open, deliver, close. A sessionless message is
+// handled in a temporary session that ends when the message is answered, even if it arrived in a
+// session of the transport (a pipe, or a guest's connection).
 //
-// Runs on the I/O thread. Owned by the Router. Limits: limits.sessions, the same number of pending
-// sessionless messages, and limits.in_flight_per_session of these for each transport's session.
+// Runs on the I/O thread. Owned by the Router. Limits: at most limits.sessions sessions, the same
+// number of pending sessionless messages, and limits.in_flight_per_session pending sessionless
+// messages for each session of a transport.
 #pragma once
 
 #include <cstddef>
@@ -71,13 +72,13 @@ class Clients {
                     bh_delivery *out, const WireHeaders *headers = nullptr);
   // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.
   bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
-  // Opens the session of a sessionless request that arrived in a session of the transport. Returns
+  // Opens a session for a sessionless request that arrived in a session of the transport. Returns
   // null if too many requests are pending.
   Session *open_request(Session &connection, const Incoming &request);
-  // Gives the session of a sessionless request another end, without a transport. Returns the
-  // session that takes over the request and its stream, or null if the client has gone.
+  // Connects the session of a sessionless request to `end`, which has no transport. Returns the
+  // session that takes over the request and its stream, or null if the client is gone.
   Session *hand_over(Session &session, ClientEnd &end);
-  // Cancels the sessionless message of that stream.
+  // Cancels the sessionless message on this stream.
   void stream_gone(const ClientEnd &end, std::uint64_t stream);
   // `how` is BH_SESSION_*.
   void close(bh_session session, std::uint32_t how);
@@ -94,8 +95,8 @@ class Clients {
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
-  // Returns the open sessions, grouped by the names of their clients; at most
-  // ClientStatus::max_listed entries.
+  // Returns the open sessions, grouped by the names and transports of their clients. Sessions of
+  // sessionless messages are omitted. Returns at most ClientStatus::max_listed groups.
   std::vector<ClientStatus> list() const;
   // Excludes the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }

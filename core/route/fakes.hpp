@@ -54,7 +54,7 @@ inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   return so();
 }
 
-// Its protocol is fixed, so that a connection begins with initialize.
+// Returns a definition with a fixed protocol revision, so that connections begin with initialize.
 inline ServerDef server_named(std::string name) {
   ServerDef def;
   def.protocol = ProtocolPin::v2025_11_25;
@@ -104,7 +104,7 @@ inline const bh_policy policy_table = {
     nullptr,
 };
 
-// Commits when the test requests it.
+// A telemetry plugin that commits records when the test requests it.
 struct FakeTelemetry {
   std::uint32_t needs = 0;
   std::function<void()> inside{};  // called inside the next query of its needs
@@ -120,7 +120,7 @@ inline const bh_telemetry telemetry_table = {
     },
 };
 
-// The rest of the route, from a lane's point of view. Stores the lanes' reports.
+// Stands in for the rest of the route. Stores what the lanes report.
 struct FakeLaneHost : LaneHost {
   Limits own_limits{};
   std::unique_ptr<Reactor> loop = *Reactor::create();
@@ -190,7 +190,7 @@ struct FakeLaneHost : LaneHost {
   }
 };
 
-// Sends the calls that it receives immediately, or queues them for turn().
+// Sends calls immediately or, if `queues` is set, queues them until turn() is called.
 struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
@@ -240,7 +240,7 @@ struct FakeLane final : Lane {
   void request_quietly(mcp::Method method, std::string_view params) override {
     quiet.push_back(std::string(mcp::to_string(method)) + " " + std::string(params));
   }
-  // The state that the server has reported.
+  // These functions set what the server would have reported.
   void set_caps(const ServerCaps &caps) { server_caps_ = caps; }
   void set_state(LaneState state) { state_ = state; }
   void list(ItemKind kind, const std::string &result) {

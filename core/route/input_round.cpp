@@ -17,8 +17,8 @@ constexpr InputKind input_kinds[] = {
     {R"("sampling/createMessage")", mcp::Method::sampling_create_message},
     {R"("roots/list")", mcp::Method::roots_list}};
 
-// Returns true if a client with these capabilities can be asked for this. An elicitation capability
-// without modes stands for forms.
+// Returns true if a client with these capabilities can receive this request. An elicitation
+// capability without modes means that forms are supported.
 bool admits(ClientCaps caps, mcp::Method method, std::string_view params) {
   const auto has = [caps](ClientCaps all) { return (caps & all) == all; };
   if (method == mcp::Method::roots_list) return has(cap::roots);

@@ -1,7 +1,7 @@
-// One round of a call at a server of revision 2026-07-28 that asks for input: the requests of an
-// input_required result, the client's answers, and what the repeated call has in addition. The
-// server is not trusted: the requests are limited in number and size, and only those are accepted
-// that the client's capabilities admit.
+// One round of input for a call to a server of revision 2026-07-28: the requests from an
+// input_required result, the client's answers, and the members to add when the call is repeated.
+// The server is not trusted: its requests are limited in number and size, and a request is accepted
+// only if the client's capabilities permit it.
 //
 // Used on the I/O thread.
 #pragma once
@@ -31,21 +31,23 @@ class InputRound {
     std::string answer;  // JSON object; empty until the client has answered
   };
 
-  // Reads a validated result. Fails with BH_E_PROTOCOL if the result has neither requests nor a
-  // state, or is not as the revision requires; with BH_E_DENIED if a request needs a capability
-  // that is not among `caps`; with BH_E_LIMIT beyond the limits. The texts follow 'server "x" '.
+  // Reads a validated result. Returns BH_E_PROTOCOL if the result has neither requests nor a state,
+  // or violates the revision in another way; BH_E_DENIED if a request needs a capability that is
+  // not in `caps`; and BH_E_LIMIT if a limit is exceeded. Error messages are phrased to follow
+  // 'server "x" '.
   static Result<InputRound> read(std::string_view result, ClientCaps caps);
 
   const std::vector<Request> &requests() const noexcept { return requests_; }
-  // Stores the client's answer to this request (the index in requests()), a validated JSON object.
-  // Returns false if it is not an object, the request was answered, or the answers are too large.
+  // Stores the client's answer, a validated JSON value, to the request with this index in
+  // requests(). Returns false if the answer is not an object, the request has already been
+  // answered, or the answers are too large.
   bool answer(std::size_t request, std::string_view result);
-  // Of the requests and the state.
+  // Returns the size of the requests and the state.
   std::size_t bytes() const noexcept { return bytes_; }
   bool complete() const noexcept { return answered_ == requests_.size(); }
 
-  // The members of the repeated request's params, without braces; ends with a comma unless empty.
-  // The server's state is unchanged, byte for byte.
+  // Returns the members to add to the params of the repeated request, without braces. The text ends
+  // with a comma unless it is empty. The server's state is returned byte for byte.
   std::string members() const;
 
  private:

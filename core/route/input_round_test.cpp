@@ -1,4 +1,4 @@
-// Rounds of calls whose server asks for input.
+// Tests the rounds in which a server asks for input during a call.
 #include "route/input_round.hpp"
 
 #include <catch2/catch.hpp>

@@ -10,7 +10,8 @@ std::string server_of(const Call &call) {
   return "server \"" + call.server + "\" ";
 }
 
-// Why the client's error ends the call. The text of the error is the client's.
+// Returns the error message for a call that ends because the client refused a request. It quotes
+// the client's own message.
 std::string refusal_text(mcp::Method method, const Message &answer) {
   constexpr std::size_t most = 200;
   std::string scratch;
@@ -55,7 +56,7 @@ void InputRounds::begin(Call &call, const Message &answer) {
                        std::min(first_pause_ms << std::min(input.rounds - 1, 16u), max_pause_ms));
 }
 
-// The answers may arrive inside this function.
+// Answers may arrive before this function returns.
 void InputRounds::ask(Call &call) {
   CallInput &input = *call.input;
   const auto &requests = input.round.requests();
@@ -91,7 +92,7 @@ void InputRounds::store(CallInput *input, std::size_t index, const Message &answ
     input->failure = refusal_text(method, answer);
     return;
   }
-  // An elicitation that the client cannot show is cancelled.
+  // If the client cannot display an elicitation, it is answered with "cancel".
   const std::string_view result = ok ? answer[answer.scan->result] : R"({"action":"cancel"})";
   if (input->round.answer(index, result)) return;
   input->failure = "the client's answer to " + std::string(mcp::to_string(method)) +

@@ -1,11 +1,11 @@
-// Rounds of calls whose server, of revision 2026-07-28, asks for input, for clients with a session.
-// Each request of an input_required result becomes a request to the client of the call (see Asks),
-// on the call's stream. When all of them have answers, the same call is sent again with the answers
-// and the server's state. The call is decided, counted, approved and recorded once; the rules are
-// evaluated again if they have changed.
+// Handles results in which servers of revision 2026-07-28 ask for input, for clients with a
+// session. Each request in an input_required result is sent to the call's client as a request (see
+// Asks), on the call's stream. When all of them have been answered, the same call is sent again
+// with the answers and the server's state. The call is decided, counted, approved and recorded only
+// once, but the rules are evaluated again if they have changed.
 //
-// A round without requests is repeated after a pause. If the client refuses sampling or roots, for
-// which the revision has no answer, the call ends.
+// If a result contains no requests, the call is sent again after a pause. If the client refuses
+// sampling or roots, the call ends, because the revision has no answer for such a refusal.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: max_rounds for each call, those of
 // InputRound for each round, max_waiting_bytes for all calls, limits.asks_per_session and
@@ -43,9 +43,9 @@ class InputRounds {
     Deadlines &deadlines;
     Asks &asks;
     CallEnds &ends;
-    // Sends the call again. It is parked.
+    // Sends a parked call again.
     std::function<void(Call &)> repeat;
-    // Ends the call because its client cannot give what the server asks for.
+    // Ends the call because its client cannot provide the input that the server asks for.
     std::function<void(Call &, std::string_view text)> fail;
     // The folders that the profile declares as roots of this server; null if it declares none.
     std::function<const std::vector<std::string> *(std::string_view server)> static_roots;
@@ -56,7 +56,7 @@ class InputRounds {
   // Handles a result that asks for input. The call has left its lane when this returns, and may
   // have ended.
   void begin(Call &call, const Message &answer);
-  // Continues or ends a call if its round is settled.
+  // If the round of the call is settled, continues or ends the call.
   void proceed(Call &call);
   void timed_out(Call &call);
 

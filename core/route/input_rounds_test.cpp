@@ -1,4 +1,4 @@
-// Calls whose server asks their client for input.
+// Tests calls whose server asks the client for input.
 #include "route/input_rounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ struct Rounds : World {
     session.caps = capable.caps();
     capable.stateless = true;
   }
-  // Like World::begin(), on the lane whose server asks.
+  // Like World::begin(), but on the lane whose server may ask for input.
   void start() {
     gate.use(&policy_table, &policy);
     const std::string text =
@@ -33,7 +33,7 @@ struct Rounds : World {
     calls.begin(session, request, hand);
     find_call();
   }
-  // The client's requests: their whole messages.
+  // Returns the messages of all requests that were sent to the client.
   std::vector<std::string> asked() const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &sent : client.sent) {

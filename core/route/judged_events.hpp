@@ -44,7 +44,7 @@ struct JudgedEvent {
   std::uint64_t hint = 0;   // for ask: the exchange of its stream; with a call: see below
   std::uint64_t ask = 0;    // for answer: the number of the ask
   std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0: never dropped.
-                            // For ask: hint is the number of an input request of this call
+                            // For ask: if not 0, hint is the number of this call's input request
   std::string id;           // for ask: the server's id token; for subscription: its URI token
   std::string message;      // as it will be sent; for ask and answer: as received
 };
@@ -55,8 +55,7 @@ class JudgedEvents {
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // Called if the event may be forwarded. Its sender or receiver may have ended since the event
-    // was received.
+    // Called if the event may be forwarded. By now, its sender or receiver may be gone.
     virtual void pass(const JudgedEvent &event) = 0;
     // Called if the event was refused and recorded. The event's sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;

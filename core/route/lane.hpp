@@ -55,7 +55,7 @@ class Lane {
   // there is none.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
-  // Called when the exchange's answer is no longer needed. The server is not notified.
+  // Called when the response to the exchange is no longer needed. The server is not notified.
   virtual void abandon(std::uint64_t exchange) = 0;
   // Returns the current connection's handle, or 0 if there is no connection or the lane does not
   // need one.
@@ -66,23 +66,23 @@ class Lane {
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // Returns false if the server's protocol generation has no such message.
   virtual bool takes(mcp::Method) const { return true; }
-  // Sends a request on behalf of all clients of this lane, if the server takes it. Its answer is
-  // discarded.
+  // Sends a request on behalf of all clients of this lane, if the server supports it. The response
+  // is discarded.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
   // Called when the server was removed from the profile or changed. In-flight calls may finish, no
   // new calls are accepted, and a lost connection is not replaced.
   void drain() noexcept { draining_ = true; }
   bool draining() const noexcept { return draining_; }
-  // Lists the items of the lane that this lane replaces for limits.grace_ms, so the tools of a
-  // server that restarts quickly stay listed. Must be called before start().
+  // For limits.grace_ms, lists the items of the given lane, which this lane replaces. Thus, the
+  // tools of a server that restarts quickly stay listed. Must be called before start().
   virtual void inherit(const Lane &) {}
-  // Called when the definition has changed in a way that does not require a new connection (tool
-  // lists, limits).
+  // Called when the server's definition has changed in a way that does not require a new connection
+  // (tool lists, limits).
   virtual void redefined() {}
   // Returns true if the server has received the client's `initialized`, so notifications can be
   // sent.
   virtual bool opened() const { return state_ == LaneState::ready; }
-  // Returns the MCP revision of the current connection, or an empty text.
+  // Returns the MCP revision of the current connection, or an empty string if there is none.
   virtual std::string_view revision() const noexcept { return {}; }
   // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
@@ -91,7 +91,7 @@ class Lane {
   virtual bool unknown() const { return false; }
   // Lists a lazy server's stored items, if any. Must be called before settle_unstarted().
   virtual void recall() {}
-  // Marks a lazy server as settled if it has not been started.
+  // Marks a lazy server that has not been started as settled.
   void settle_unstarted() noexcept { settled_ = true; }
   // Called before the lane is started, so that clients wait for its list.
   void expect() noexcept { settled_ = false; }
@@ -105,7 +105,7 @@ class Lane {
   // Returns true if the lane's items are listed: either it is ready, or it was ready within the
   // last limits.grace_ms.
   bool listed() const noexcept { return listed_; }
-  // Returns true if the listed items are stored items because the server has not listed its items
+  // Returns true if the listed items come from storage, because the server has not listed its items
   // since the gateway started.
   bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
@@ -117,8 +117,8 @@ class Lane {
   Upstream &upstream() const noexcept { return upstream_; }
   std::uint32_t restarts() const noexcept { return restarts_; }
 
-  // The lane whose calls this lane shares as an additional connection, or null. An additional
-  // connection does not appear in any view.
+  // If this lane is an additional connection in a pool, the lane whose calls it shares; otherwise
+  // null. An additional connection does not appear in any view.
   Lane *pool_of = nullptr;
 
   void attach(Exchange &exchange) {
@@ -138,15 +138,17 @@ class Lane {
   std::vector<View *> views;
   std::uint64_t idle_since_ns = 0;  // time since which no view uses the lane, or 0
   int log_level_sent = -1;          // on the current connection
-  // A call that has ended for its client although the server may be working on it; see Attribution.
-  // `session` is the key of the client: its session, or the scope of its requests (RequestScopes).
+  // A call that has ended for its client, but on which the server may still be working; see
+  // Attribution. `session` identifies the client: it is the client's session, or the scope of its
+  // sessionless requests (RequestScopes).
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
-  // The latest call that did not fit into `retracted`. Session 0 means calls from several clients.
+  // The latest entry that was removed from `retracted` because it was full. If session is 0, such
+  // entries belonged to several clients.
   Retracted forgotten{};
-  // A resource's subscribers, keyed by the server's own URI. Limited to
+  // The subscribers of one resource. `watches` is keyed by the server's own URI, and limited to
   // limits.subscriptions_per_session for each client.
   struct Watch {
     struct Client {

@@ -46,7 +46,7 @@ class LaneHost {
 
   // ---- exchanges ----
   virtual ExchangeTable &exchanges() noexcept = 0;
-  // For a lane's own exchanges.
+  // These two functions are used for exchanges that belong to a lane rather than to a call.
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
   virtual void drop(Exchange &exchange) = 0;
   // Fails the call. A policy that reads results evaluates the text first. When this function
@@ -58,13 +58,13 @@ class LaneHost {
   // Called when a queued call can be sent. Returns false if the rules have changed since the call
   // was evaluated. In that case, the call has left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;
-  // Evaluates and sends a call again that is parked in the lane's queue and that the server has not
-  // run. When this function returns, the call has left the lane.
+  // Evaluates a call again and sends it. The call must be parked in the lane's queue, and the
+  // server must not have run it. When this function returns, the call has left the lane.
   virtual void send_again(Call &call) = 0;
-  // Called when a tools plugin's call was refused or the plugin has ended. No result follows.
+  // Called when a tools plugin has refused a call or has ended. No result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
   // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has
-  // not, the call fails in a later turn.
+  // not, the call fails in a later iteration of the event loop.
   virtual void expect_completed(bh_call call) = 0;
 
   // ---- events of a lane ----

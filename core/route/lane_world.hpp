@@ -1,5 +1,5 @@
-// A lane over a connector, without the rest of the route: what the gateway sends is stored, and the
-// test answers.
+// A lane with a connector but without the rest of the route. Messages that the gateway sends are
+// stored, and the test answers them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -44,14 +44,14 @@ struct LaneWorld : FakeLaneHost {
   ~LaneWorld() override {
     if (lane != nullptr) upstream->remove(lane);
   }
-  // The answer to the lane's own request with this method.
+  // Answers the lane's own request with this method.
   void answer(const std::string &method, const std::string &result) {
     respond(method, R"("result":)" + result);
   }
   void refuse(const std::string &method, const std::string &error) {
     respond(method, R"("error":)" + error);
   }
-  // The connector reports that the request has failed.
+  // Makes the connector report that the request has failed.
   void fail(const std::string &method, const Error &error) {
     Exchange *e = own(method);
     if (e != nullptr) lane->own_answer(*e, nullptr, {}, &error);
@@ -62,7 +62,7 @@ struct LaneWorld : FakeLaneHost {
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + std::to_string(e->id) + "," + outcome + "}");
     lane->own_answer(*e, &m.scan, m.text, nullptr);
   }
-  // The open request with this method.
+  // Returns the exchange of the open request with this method.
   Exchange *own(const std::string &method) {
     for (const std::string &request : Texts(sent)) {
       if (mcp::member(request, "method") != "\"" + method + "\"") continue;
@@ -83,7 +83,7 @@ struct LaneWorld : FakeLaneHost {
     REQUIRE(lane->state() == LaneState::ready);
     sent.clear();
   }
-  // The methods of the requests that were sent.
+  // Returns the methods of the requests that were sent.
   Texts methods() const {
     Texts out;
     for (const std::string &text : sent) out.emplace_back(mcp::member(text, "method"));

@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// Half to one and a half of the time.
+// Returns a random time between half of `ms` and one and a half times `ms`.
 std::uint64_t spread(std::uint64_t ms) {
   thread_local std::minstd_rand random{std::random_device{}()};
   return ms / 2 + random() % (ms + 1);
@@ -51,7 +51,7 @@ void Listening::watches_changed() {
   if (started_) open_after(collect_ms);
 }
 
-// An empty text if there is nothing to ask for.
+// Returns the filter for the request, or an empty string if there is nothing to ask for.
 std::string Listening::filter() const {
   std::string out;
   const auto add = [&](bool wanted, std::string_view member) {
@@ -111,7 +111,7 @@ void Listening::acknowledged(std::uint64_t id, std::string_view accepted) {
   settle(id, uris);
 }
 
-// The client's requests that this request was opened for.
+// Reports the results of the client requests for which this request was opened.
 void Listening::settle(std::uint64_t request, const std::vector<std::string> &accepted) {
   std::vector<Waiting> done;
   std::erase_if(waiting_, [&](Waiting &waiting) {

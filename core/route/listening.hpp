@@ -1,8 +1,9 @@
-// The request subscriptions/listen of a lane: which changes the server of revision 2026-07-28
-// reports. It asks for the kinds of lists whose changes the server announces, and for all resources
-// that clients of the lane watch. If these resources change, a new request is opened and, when the
-// server has acknowledged it, the old one is closed. A request that ends is opened again after
-// retry_ms, doubled at each failure up to retry_max_ms, with jitter.
+// Manages a lane's subscriptions/listen request, which selects the changes that a server of
+// revision 2026-07-28 reports. The request covers the kinds of lists whose changes the server
+// announces, and all resources that clients of the lane watch. If the set of watched resources
+// changes, a new request is opened, and the old one is closed when the server has acknowledged the
+// new one. If a request ends, another one is opened after retry_ms. This delay is doubled after
+// each failure, up to retry_max_ms, and has jitter.
 //
 // Used on the I/O thread. Owned by the lane.
 #pragma once
@@ -20,7 +21,7 @@ namespace bulkhead {
 class Listening {
  public:
   static constexpr std::uint64_t retry_ms = 1'000, retry_max_ms = 60'000;
-  // Changes of the watched resources within this time cause one request.
+  // Changes to the set of watched resources within this time are combined into one request.
   static constexpr std::uint64_t collect_ms = 10;
 
   // What the lane does.
@@ -28,13 +29,15 @@ class Listening {
    public:
     virtual ~Wire() = default;
     virtual std::vector<std::string> watched() const = 0;
-    // Sends the request with this filter (JSON object). Returns its exchange; 0 if there is none.
+    // Sends a request with this filter (a JSON object). Returns its exchange, or 0 if it could not
+    // be sent.
     virtual std::uint64_t send_listen(const std::string &filter) = 0;
-    // The server is notified that the request has ended.
+    // Ends the request and notifies the server.
     virtual void end_listen(std::uint64_t exchange) = 0;
-    // Changes may not have been reported while there was no request.
+    // Called when a request is open again after a gap in which changes may not have been reported.
     virtual void changes_missed() = 0;
-    // The exchange of a client's resources/subscribe has an answer.
+    // Called when a client's resources/subscribe request has been accepted or rejected. `exchange`
+    // is the exchange of that request.
     virtual void subscribed(std::uint64_t exchange, bool accepted) = 0;
   };
 
@@ -43,19 +46,20 @@ class Listening {
   Listening(const Listening &) = delete;
   Listening &operator=(const Listening &) = delete;
 
-  // A connection to a server with these capabilities is open.
+  // Called when a connection to a server with these capabilities has been opened.
   void start(const ServerCaps &caps);
-  // The connection has ended.
+  // Called when the connection has ended.
   void stop();
-  // A client subscribes with this exchange. The URI is watched already.
+  // Called when a client subscribes. `exchange` is the exchange of its request. The URI must
+  // already be watched.
   void subscribe(std::uint64_t exchange, std::string uri);
-  // Resources are no longer watched, or are watched again.
+  // Called when resources are no longer watched, or are watched again.
   void watches_changed();
 
   // ---- from the server ----
   // `id` is the subscription's; `accepted` is the accepted part of the filter, a JSON object.
   void acknowledged(std::uint64_t id, std::string_view accepted);
-  // The request has ended. lasting: the server does not have the method.
+  // Called when the request has ended. `lasting` is true if the server does not have the method.
   void ended(std::uint64_t exchange, bool lasting);
 
  private:

@@ -1,4 +1,4 @@
-// The request subscriptions/listen of a lane.
+// Tests the subscriptions/listen request of a lane.
 #include "route/listening.hpp"
 
 #include <catch2/catch.hpp>

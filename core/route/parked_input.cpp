@@ -83,7 +83,7 @@ std::expected<ParkedInput::Retry, RetryFault> ParkedInput::retry(std::uint64_t r
   if (round == 0) return std::unexpected(RetryFault::outdated);
   if (round == answered_round_) return join(request, responses);
   if (phase_ == Phase::ended) {
-    // The last round was never answered: the call ended without it.
+    // The call ended before the last round was answered.
     if (round != round_) return std::unexpected(RetryFault::outdated);
     if (!end_) return std::unexpected(RetryFault::end_lost);
     return Retry{};

@@ -1,19 +1,20 @@
-// The state of one parked call: a call of a client of revision 2026-07-28 whose server has sent
-// requests to its client (asks). The client receives the asks as `inputRequests` in rounds, and
-// answers a round by repeating its request.
+// The state of one parked call. Calls are parked if their client is of revision 2026-07-28 and
+// their server has sent requests to the client (asks). The client receives the asks in rounds, as
+// `inputRequests`, and answers a round by repeating its request.
 //
 // A call is in one of four phases:
 //   working     the server works, and no ask is open or all open asks wait for the next round
 //   collecting  asks have arrived, and more are collected for a short time
-//   asked       the round has been closed: the client's requests get its asks, and the call waits
-//               for the answers
+//   asked       the round has been closed: the client's requests are answered with its asks, and
+//               the call waits for the client's answers
 //   ended       the call has ended, and its end is stored for clients that repeat their request
 //
-// A repeated request with the answers of the last answered round joins the call, and gets its next
-// round or its end. Nothing runs twice. Answers for only a part of a round are passed on, and the
-// other asks are in the next round.
+// If a repeated request has the same answers as the last answered round, it joins the call and gets
+// the next round or the end of the call. Nothing runs twice. If the client answers only a part of a
+// round, these answers are passed on, and the other asks are sent in the next round.
 //
-// No clock and no limits for all calls together: see parked_inputs.hpp. Used on the I/O thread.
+// This class has no clock, and no limits for all calls together; see parked_inputs.hpp. Used on the
+// I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ struct ParkedAsk {
   std::uint64_t answer_ms = 0;  // how long the client may take for its answer
 };
 
-// The reason why a repeated request is rejected, each with -32602.
+// The reasons for which a repeated request is rejected, always with error -32602.
 enum class RetryFault : std::uint8_t {
   unknown_call,   // it has ended, and its end is no longer stored
   end_lost,       // it has ended, and its end was too large to be stored
@@ -60,8 +61,8 @@ class ParkedInput {
     std::uint64_t ask = 0;
     std::string_view result;  // JSON object, a part of inputResponses
   };
-  // What a repeated request has caused. The request waits if the phase is working or collecting;
-  // otherwise the caller answers it with the round or the end.
+  // The effect of a repeated request. If the phase is `working` or `collecting`, the request waits.
+  // Otherwise, the caller answers it with the current round or with the end of the call.
   struct Retry {
     std::vector<Answer> answers;  // for the server; empty if the request has joined the call
   };
@@ -72,25 +73,27 @@ class ParkedInput {
   std::size_t bytes() const noexcept;        // memory of the texts
   std::uint64_t answer_ms() const noexcept;  // the longest time of the asks of the closed round
 
-  // Returns false if there are max_asks asks, max_rounds rounds, or the call has ended. The phase
-  // changes from working to collecting.
+  // Adds an ask. If the phase is `working`, it changes to `collecting`. Returns false if there are
+  // already max_asks asks or max_rounds rounds, or if the call has ended.
   bool add_ask(ParkedAsk ask);
-  // The server has cancelled this ask or received an error for it. Returns false if there is none.
-  // A round that has no ask left continues to wait for the client.
+  // Called when the server has cancelled this ask or received an error for it. Returns false if
+  // there is no such ask. If all asks of a round have been removed, the round still waits for the
+  // client.
   bool remove_ask(std::uint64_t ask);
-  // Closes the round. If its asks have been removed, the phase is working again, and the result is
-  // false.
+  // Closes the round. If all of its asks have been removed, changes the phase to `working` and
+  // returns false.
   bool close_round();
-  // The inputRequests of the closed round, as JSON.
+  // Returns the inputRequests of the closed round, as JSON.
   std::string input_requests() const;
 
-  // A request of the client that repeats the call, with the round of its state and its
-  // inputResponses (JSON; empty if absent; the result borrows it). Unknown keys are ignored; if no
-  // key is known, the client is asked again.
+  // Called when the client repeats its request. `round` is the round in the request's state, and
+  // `responses` contains its inputResponses (JSON; empty if absent). The result borrows
+  // `responses`. Unknown keys are ignored; if no key is known, the client is asked again.
   std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
                                          std::string_view responses);
 
-  // Stores the end, as the caller composed it. Nothing stands for an end that is too large.
+  // Stores the end of the call, as the caller has composed it. nullopt means that the end is too
+  // large to be stored.
   void end(std::optional<std::string> text, std::uint32_t http_status = 0);
   const std::optional<std::string> &end_text() const noexcept { return end_; }
   std::uint32_t http_status() const noexcept { return http_status_; }  // of the end

@@ -7,7 +7,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-// The entry itself, its place in the tables, and a waiting request.
+// The memory that is counted for the entry itself, its place in the tables, and a waiting request.
 constexpr std::size_t bytes_of_entry = 512;
 
 std::string at_limit(std::string_view what, std::uint64_t limit) {
@@ -188,7 +188,7 @@ std::size_t ParkedInputs::size_of(std::string_view principal) const {
   return found == by_principal_.end() ? 0 : found->second;
 }
 
-// Returns the reason why this principal cannot park another call; empty if it can.
+// Returns the reason why this principal cannot park another call, or an empty string if it can.
 std::string ParkedInputs::refusal(std::string_view principal, const ParkedAsk &ask) {
   while (size_of(principal) >= limits_.calls_per_principal) {
     if (make_room(principal)) continue;
@@ -205,8 +205,8 @@ std::string ParkedInputs::refusal(std::string_view principal, const ParkedAsk &a
   return {};
 }
 
-// Removes the oldest stored end: of this principal, or of any without one. Returns false if
-// there is none.
+// Removes the oldest stored end of this principal or, without a principal, of all principals.
+// Returns false if there is none.
 bool ParkedInputs::make_room(std::optional<std::string_view> principal) {
   for (const auto &[time, number] : deadlines_) {
     const Entry &entry = *entries_.get(number);

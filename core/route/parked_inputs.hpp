@@ -1,12 +1,13 @@
-// All parked calls (see parked_input.hpp): their numbers, limits and times.
+// All parked calls (see parked_input.hpp), with their numbers, limits and deadlines.
 //
-// A call is parked when its server sends its first request to a client that answers by repeating
+// A call is parked when its server sends the first request to a client that answers by repeating
 // its own request. The caller seals ParkedTicket::text() as the payload of the client's
-// requestState (sealed_state.hpp), which binds it to the request; the principal is checked here as
-// well.
+// requestState (sealed_state.hpp), which binds it to the client's request. The principal is checked
+// here as well.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: ParkedLimits, and those of ParkedInput. At a
-// limit, stored ends make room for another call, the oldest first. Nothing outlives the process.
+// Runs on the I/O thread. Owned by the Router. Limits: ParkedLimits, and those of ParkedInput. If a
+// limit is reached, the oldest stored ends are removed to make room for another call. All parked
+// calls are lost when the process exits.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@
 
 namespace bulkhead {
 
-// A round of a parked call.
+// Identifies a round of a parked call.
 struct ParkedTicket {
   std::uint64_t number = 0;
   std::uint32_t round = 0;
 
   std::string text() const;
-  // Returns nothing for other text than that of text().
+  // Returns nullopt unless the text was composed by text().
   static std::optional<ParkedTicket> read(std::string_view text) noexcept;
   bool operator==(const ParkedTicket &) const = default;
 };
@@ -43,45 +44,48 @@ struct ParkedLimits {
 
 class ParkedInputs {
  public:
-  // Asks of a server that are at most this far apart are in one round.
+  // Asks that arrive within this time after the first one are sent in the same round.
   static constexpr std::uint64_t window_ms = 20;
-  // How long an end is stored, for a client that repeats a request whose stream was lost.
+  // How long the end of a call is stored for a client that repeats a request whose stream was lost.
   static constexpr std::uint64_t rejoin_ms = 60'000;
   static constexpr std::size_t max_end_bytes = 1u << 20;  // larger ends are not stored
 
-  // first_generation is as in Slots.
+  // See Slots for first_generation.
   ParkedInputs(const ParkedLimits &limits, std::uint32_t first_generation)
       : limits_(limits), entries_(first_generation) {}
 
-  // Parks a call with its first ask. `call` is the caller's number of the call. Returns the number
-  // of the parked call, or the reason with the limit, for the error that the server gets.
+  // Parks a call with its first ask. `call` is the caller's number for the call. Returns the number
+  // of the parked call. If a limit has been reached, returns an error message that names it, for
+  // the server.
   std::expected<std::uint64_t, std::string> park(std::string_view principal, std::uint64_t call,
                                                  ParkedAsk ask, std::uint64_t now_ns);
-  // The client's request waits for the next round or the end of a call that was just parked.
+  // Makes the client's request wait for the next round or the end of a call that was just parked.
   void wait(std::uint64_t number, std::uint64_t request);
-  // Adds an ask to a parked call. Returns the reason if it is refused; empty: added.
+  // Adds an ask to a parked call. Returns an error message if the ask is refused, and an empty
+  // string otherwise.
   std::string add_ask(std::uint64_t number, ParkedAsk ask, std::uint64_t now_ns);
-  // The server has withdrawn the ask.
+  // Called when the server has withdrawn the ask.
   void remove_ask(std::uint64_t number, std::uint64_t ask);
 
-  // A repeated request. If the result is a value, `number` is still parked, and its phase says what
-  // the request gets: see ParkedInput::Retry.
+  // Called when the client repeats its request. On success, the call is still parked, and its phase
+  // determines how the request is answered; see ParkedInput::Retry.
   std::expected<ParkedInput::Retry, RetryFault> retry(std::string_view principal,
                                                       const ParkedTicket &ticket,
                                                       std::uint64_t request,
                                                       std::string_view responses,
                                                       std::uint64_t now_ns);
-  // The client has given up a waiting request. Returns true if no other request waits for the call,
-  // although the client has not been asked: then the client has given up the call.
+  // Called when the client has given up a waiting request. Returns true if the client has thereby
+  // given up the call, that is, if no other request waits for the call and the client has not been
+  // asked.
   bool leave(std::uint64_t number, std::uint64_t request);
-  // Forgets the call. Returns the requests that wait for it.
+  // Removes the call. Returns the requests that wait for it.
   std::vector<std::uint64_t> forget(std::uint64_t number);
-  // The call has ended. Returns the requests that wait for its end. The end is stored if it fits:
-  // for rejoin_ms, and at least as long as the client's time for its answer.
+  // Called when the call has ended. Returns the requests that wait for its end. If the end fits, it
+  // is stored for rejoin_ms, or longer if the client still has time to answer.
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
-  // What is due. `call` is the caller's number; it is 0 if the call has ended.
+  // Something that is due. `call` is the caller's number for the call, or 0 if the call has ended.
   struct Due {
     enum class Kind : std::uint8_t {
       round,       // a round was closed: `requests` get find(number)->input_requests()
@@ -93,14 +97,14 @@ class ParkedInputs {
     std::uint64_t call = 0;
     std::vector<std::uint64_t> requests;
   };
-  // Returns everything that is due, in the order of its times.
+  // Returns everything that is due, in chronological order.
   std::vector<Due> due(std::uint64_t now_ns);
   // The time of the next event; nothing if there is none.
   std::optional<std::uint64_t> next_ns() const noexcept;
 
   const ParkedInput *find(std::uint64_t number) const noexcept;
   ParkedTicket ticket(std::uint64_t number) const noexcept;  // of the current round
-  // The caller's number of the call; 0 if there is none or it has ended.
+  // Returns the caller's number for the call, or 0 if the call is unknown or has ended.
   std::uint64_t call_of(std::uint64_t number) const noexcept;
   std::size_t size() const noexcept { return entries_.size(); }
   std::size_t size_of(std::string_view principal) const;

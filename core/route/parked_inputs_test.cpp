@@ -53,7 +53,8 @@ struct World {
     REQUIRE(due.size() == 1);
     REQUIRE(due[0].requests == std::vector<std::uint64_t>{1});
   }
-  // Returns "asks N", "waits", "end TEXT", or the reason.
+  // Repeats the request. Returns "asks N" (N is the round), "waits" or "end TEXT". If the request
+  // is rejected, returns the reason.
   std::string retry(std::uint32_t round, const std::string &answers, std::uint64_t request = 2,
                     std::string_view principal = "alice") {
     const auto result = inputs.retry(principal, {number, round}, request, answers, now);
@@ -123,7 +124,7 @@ TEST_CASE("parked inputs: the same answers join the call, other answers are reje
   CHECK(w.retry(1, responses({1}, "decline"), 4) == text_of(RetryFault::other_answers));
   CHECK(w.retry(1, "", 4) == text_of(RetryFault::other_answers));
   CHECK(w.retry(1, "[", 4) == text_of(RetryFault::other_answers));
-  // The next round goes to both, and to a repeated request after it.
+  // The next round is sent to both waiting requests, and to a request that is repeated later.
   CHECK(w.inputs.add_ask(w.number, ask(104), w.now).empty());
   CHECK(w.retry(1, again, 5) == "waits");
   const auto due = w.advance(20);
@@ -257,12 +258,13 @@ TEST_CASE("parked inputs: withdrawn asks") {
   CHECK(w.advance(20).size() == 1);
   w.inputs.remove_ask(w.number, 102);
   CHECK(w.inputs.add_ask(w.number, ask(103), w.now).empty());
-  // The client's answers come too late, and its request waits for what follows.
+  // The client's answers arrive after the ask was withdrawn. They are discarded, and the client's
+  // request waits for the next round.
   CHECK(w.retry(1, responses({2})) == "waits");
   CHECK(w.delivered.empty());
   CHECK(w.advance(20).size() == 1);
   CHECK(w.inputs.find(w.number)->input_requests().starts_with(R"({"input-3":)"));
-  // The server ends the call without an answer.
+  // The server ends the call without waiting for an answer.
   CHECK(w.inputs.end(w.number, "early", w.now).empty());
   CHECK(w.retry(2, responses({3})) == "end early");
 }
@@ -305,7 +307,7 @@ TEST_CASE("parked inputs: requests, asks and rounds of one call are limited") {
   }
   CHECK(w.retry(1, responses({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}), 90) ==
         text_of(RetryFault::too_many));
-  // A server that asks for ever.
+  // A server that never stops asking reaches the limit on rounds.
   unsigned key = 17;
   for (std::uint32_t round = 2; round <= ParkedInput::max_rounds; ++round, ++key) {
     REQUIRE(w.inputs.add_ask(w.number, ask(400), w.now).empty());
@@ -381,7 +383,8 @@ TEST_CASE("parked inputs: events come in the order of their times") {
   w.now += 5 * ms;
   const std::uint64_t second = w.park("b", 2);
   const auto due = w.advance(60'000);
-  // Both rounds; no answer can have come since then, but its time begins with the round.
+  // Only the two rounds are due. No answer is overdue yet, because the time for an answer starts
+  // when the round is closed.
   REQUIRE(due.size() == 2);
   CHECK(due[0].number == first);
   CHECK(due[1].number == second);

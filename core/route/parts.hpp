@@ -34,8 +34,7 @@ class Views;
 class WireEdge;
 struct RouterCounters;
 
-// The messages that clients send and receive: for transports and for additional edges
-// (client_edge.hpp).
+// Parts that handle client messages. Used by transports and by additional edges (client_edge.hpp).
 struct ClientParts {
   Clients &sessions;
   SessionJournal &journal;
@@ -47,7 +46,8 @@ struct ClientParts {
   ListRequests &lists;
 };
 
-// Servers and the messages that they send: for connectors, tools plugins and hot reload.
+// Parts that handle servers and the messages that they send. Used by connectors, tools plugins and
+// hot reload.
 struct ServerParts {
   Upstreams &list;
   LaneHost &lanes;  // required by a new Upstream
@@ -57,7 +57,7 @@ struct ServerParts {
   Reload &reload;
 };
 
-// In-flight calls: for approvals, status and shutdown.
+// Parts that handle in-flight calls. Used for approvals, status and shutdown.
 struct CallParts {
   Calls &pipeline;
   CallEnds &ends;
@@ -73,7 +73,8 @@ struct PolicyParts {
   JudgedEvents &events;
   Calls &calls;
 
-  // The decision about a call or another message, with the number under which the policy was asked.
+  // Passes the decision on to the call or other message that waits for it. `number` is the number
+  // under which the policy was asked.
   void decided(std::uint64_t number, const Gate::Decision &decision) const;
 };
 
@@ -83,7 +84,7 @@ struct RecordParts {
   Calls &calls;
   ClientAnswers &answers;
 
-  // More records may have been committed.
+  // Called when more records may have been committed.
   void committed() const;
 };
 

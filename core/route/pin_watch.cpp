@@ -32,7 +32,7 @@ PinWatch::PinWatch(const Profile &profile, Log log, OnNews on_news)
 }
 
 void PinWatch::listed(const Lane &lane) {
-  // Tools plugins are not compared because they are reviewed code.
+  // Tools from tools plugins are not compared with pins, because these plugins are reviewed code.
   if (lane.upstream().connector == nullptr) return;
   constexpr std::size_t most_lines = 20;
   const auto news = pins_.listed(lane.upstream().name(), lane.items(ItemKind::tool));
@@ -49,7 +49,8 @@ void PinWatch::listed(const Lane &lane) {
 
 bool PinWatch::use_profile(const std::vector<const Lane *> &lanes) {
   const Pins before = pins_;
-  // If observed definitions are not stored, they are missing from the next profile.
+  // If observed definitions are not stored, the new profile does not contain them, so the current
+  // pins are kept.
   const bool kept = on_news_ != nullptr || !before.active();
   pins_.use(profile_.pins, kept ? profile_.pinned : before.all());
   for (const Lane *lane : lanes) listed(*lane);

@@ -28,18 +28,19 @@ class PinWatch {
 
   // Called when a server has listed its tools.
   void listed(const Lane &lane);
-  // Called when the profile's pins have changed. `lanes` are the lanes that list items. Returns
-  // true if the set of tools that may be listed and called has changed.
+  // Called when the profile's pins have changed. `lanes` contains the lanes whose items are listed.
+  // Returns true if the set of tools that may be listed and called has changed.
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
-  // Compares the definition with the approved definition and returns BH_PIN_... . Returns the
-  // unknown value if the item is not a tool.
+  // Compares the tool's definition with the approved definition and returns a BH_PIN_... value.
+  // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
-  // Adds the number of listed tools that are not approved.
+  // Adds the number of listed tools that are not approved to *status, and sets whether these tools
+  // are hidden.
   void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:

@@ -1,4 +1,4 @@
-// The facts about MCP that routing needs: revisions, error codes, capabilities, log levels.
+// MCP definitions that routing needs: revisions, error codes, capabilities and log levels.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// Revisions with a handshake, oldest first; their indices are compared.
+// The revisions that have a handshake, oldest first. Revisions are compared by their index.
 inline constexpr std::array<std::string_view, 4> revisions = {"2024-11-05", "2025-03-26",
                                                               "2025-06-18", "2025-11-25"};
 inline constexpr std::uint8_t newest_revision = revisions.size() - 1;
@@ -45,11 +45,12 @@ inline constexpr std::int32_t user_rejected = -1;  // for sampling
 // 2026-07-28 only.
 inline constexpr std::int32_t missing_capability = -32021;
 inline constexpr std::int32_t unsupported_revision = -32022;
-// Codes from here to -32000 have no meaning in 2026-07-28, except those of that revision.
+// In 2026-07-28, the codes from this one to -32000 have no meaning, except those that the revision
+// itself defines.
 inline constexpr std::int32_t first_reserved = -32099;
 }  // namespace code
 
-// Capabilities of clients; the same bits are declared to servers.
+// Client capabilities. The gateway declares its capabilities to servers with the same bits.
 using ClientCaps = std::uint32_t;
 namespace cap {
 inline constexpr ClientCaps roots = 1;
@@ -60,24 +61,27 @@ inline constexpr ClientCaps sampling_context = 16;
 inline constexpr ClientCaps elicitation = 32;
 inline constexpr ClientCaps elicitation_form = 64;
 inline constexpr ClientCaps elicitation_url = 128;
-// What clients that share a view have in common. Roots are declared as the server's definition says
-// (Upstream::lane_for), not by the clients of a shared view.
+// The capabilities that clients must have in common to share a view. Roots are not included: in a
+// shared view, the server's definition decides whether roots are declared (Upstream::lane_for), not
+// the clients.
 inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
 
-// Conversions from and to the JSON object `capabilities` of initialize. The text must be validated
-// JSON.
+// Convert between capability bits and the JSON object `capabilities` of initialize. The text to
+// parse must be validated JSON.
 ClientCaps parse_client_caps(std::string_view capabilities);
 std::string compose_client_caps(ClientCaps caps);
 
-// The result of roots/list for these absolute paths: file:// URIs, each named by its last folder.
+// Returns the result of roots/list for these absolute paths. Each root is a file:// URI and is
+// named after the last folder in its path.
 std::string compose_roots(const std::vector<std::string> &folders);
 
 struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
        completions = false;
-  // The server reports changes of these lists. Not part of remembered lists.
+  // Whether the server reports changes to these lists. These members are not stored with remembered
+  // lists.
   bool tools_changed = false, resources_changed = false, prompts_changed = false;
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
@@ -88,10 +92,11 @@ std::string compose_server_caps(const ServerCaps &caps);
 // message must be validated.
 std::string compose_cancelled(std::string_view id, std::string_view message, const mcp::Scan &scan);
 
-// Limit for a server's instructions; longer ones are cut.
+// Maximum length of a server's instructions. Longer instructions are truncated.
 inline constexpr std::size_t max_instructions_bytes = 8192;
 
-// RFC 5424 level names, least urgent first. Returns -1 if the text is not a level.
+// Convert between the RFC 5424 level names and numbers. 0 is the least urgent level.
+// parse_log_level() returns -1 if the text is not a level name.
 int parse_log_level(std::string_view text);
 std::string_view log_level_text(int level);
 

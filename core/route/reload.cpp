@@ -9,7 +9,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the client's subscriptions at matching lanes, keyed by the URI in the form that the
+// Returns the client's subscriptions on lanes that match `which`. Each URI has the form that the
 // client uses.
 template <class Which>
 std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const Which &which) {
@@ -20,7 +20,7 @@ std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const W
   return out;
 }
 
-// Returns the lane in the session's view that replaces this lane, or null if there is none.
+// Returns the lane in the session's view that replaces `gone`, or null if there is none.
 Lane *heir_of(const Session &s, const Lane &gone) {
   if (s.view == nullptr) return nullptr;
   const auto &lanes = s.view->lanes;
@@ -97,8 +97,8 @@ void Reload::policy_changed() {
   }
 }
 
-// Subscriptions at a changed server move to its new connection, which subscribes when it is ready.
-// Subscriptions at a removed server end with that server.
+// Moves subscriptions on a changed server to its new connection, which subscribes when it is ready.
+// Subscriptions on a removed server end with that server.
 void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone) {
   const auto has_gone = [&](const Lane *lane) {
     return std::any_of(gone.begin(), gone.end(),

@@ -1,7 +1,8 @@
-// What a request and its repetition have in common, and the members that only a repetition has.
+// Repeated requests: which methods allow them, the members that only a repeated request has, and
+// the server's state that it carries.
 //
-// A client of MCP 2026-07-28 that got a result of the type input_required sends the same request
-// again, with `inputResponses` and the `requestState` of the result.
+// When a client of MCP 2026-07-28 receives a result of type input_required, it sends the same
+// request again, with `inputResponses` and the `requestState` from the result.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,15 @@
 
 namespace bulkhead {
 
-// Returns true if results of this method may ask for input, so that the client repeats its request.
+// Returns true if a result of this method may ask for input. The client then repeats its request.
 constexpr bool may_be_repeated(mcp::Method method) noexcept {
   return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
          method == mcp::Method::resources_read;
 }
 
-// The members of params, as JSON; empty if absent. Borrows the message. Looks into params only if
-// the scanner has found members there that requests do not have otherwise.
+// The values of `requestState` and `inputResponses` in params, as JSON; empty if absent. They point
+// into the message. Params are parsed only if the scanner has found members that requests do not
+// normally have.
 struct Repetition {
   std::string_view state, responses;
 
@@ -35,7 +37,7 @@ struct Repetition {
     });
     return out;
   }
-  // Removes the members from a request.
+  // Removes both members from a request.
   static void remove(Splice *splice, const Message &request) noexcept {
     RemovedMembers removed(request.bytes);
     for_each(request, [&](bool, std::string_view key, std::string_view value) {
@@ -59,11 +61,12 @@ struct Repetition {
   }
 };
 
-// The state of a server, as the client returns it in the state of the gateway.
+// The `requestState` of a server. The client stores and returns it inside the gateway's own
+// `requestState`.
 struct RequestState {
   std::string server;  // that has sent it; no other one receives it
   std::string token;   // JSON string, as the server wrote it; empty: the server has sent none
-  // A human approver has allowed the request, because of this rule.
+  // Whether a human approver has allowed the request, and the rule that required the approval.
   bool approved = false;
   std::string approved_rule;
 };

@@ -1,6 +1,6 @@
-// The headers that repeat values of a request's body, for servers of revision 2026-07-28 over HTTP:
-// the revision, the method, the server's own name of the tool, prompt or resource, and the
-// arguments that a tool's inputSchema marks with x-mcp-header.
+// Composes the HTTP headers that repeat values from a request's body, for servers of revision
+// 2026-07-28: the revision, the method, the server's own name for the tool, prompt or resource, and
+// the arguments that the tool's inputSchema marks with x-mcp-header.
 //
 // Used on the I/O thread. Owned by the lane.
 #pragma once
@@ -20,24 +20,25 @@
 
 namespace bulkhead {
 
-// Returns true if the server may be reached over a wire with headers. The endpoint's definitions of
-// servers have their type, but neither a URL nor a command.
+// Returns true if the connection to the server may have headers. In the endpoint process, a
+// server's definition contains its type, but neither its URL nor its command.
 inline bool may_take_headers(const ServerDef &def) noexcept {
   return !def.url.empty() || (!def.type.empty() && def.type != "stdio");
 }
 
 class RequestHeaders {
  public:
-  // Reads the annotations of the tools of a list. A tool with an invalid annotation is removed from
-  // the list, as the revision requires; on_removed gets a text about it.
+  // Reads the header annotations of the listed tools. Removes each tool with an invalid annotation
+  // from the list, as the revision requires, and passes a message about it to on_removed.
   void use_tools(ItemList *tools, const std::function<void(const std::string &text)> &on_removed);
 
-  // What a request repeats. The name is text, without quotes.
+  // The values that the headers repeat. `name` is unescaped and has no quotes.
   struct Values {
     mcp::Method method = mcp::Method::none;
     std::string_view method_text, name, arguments;
   };
-  // Fails if the arguments cannot be repeated. The result is valid until the next call.
+  // Returns the headers, which are valid until the next call. Fails if the arguments cannot be
+  // repeated in headers.
   Result<std::span<const bh_header>> of(std::string_view revision, const Values &values);
 
  private:

@@ -23,15 +23,15 @@ class RequestMeta {
   }
   bool empty() const noexcept { return whole_.empty(); }
   // Adds the members to a request whose params are a non-empty object. Requires !empty(). Never
-  // allocates. The client's members with the same names must have been removed (client_meta.hpp);
-  // `has_members` is true if its _meta still has members.
+  // allocates. If the client has sent members with the same names, they must already have been
+  // removed (client_meta.hpp). `has_members` is true if the client's _meta still has other members.
   void add_to(Splice *splice, const Message &request, bool has_members) const noexcept {
     const mcp::Range meta = request.scan->meta;
     if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
     const std::string_view inside(inside_);
     splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
   }
-  // Like add_to(), but for params alone. They must be an object or empty.
+  // Like add_to(), but takes and returns only the params. They must be an object or empty.
   std::string added_to(std::string_view params) const {
     if (whole_.empty()) return std::string(params);
     const std::string_view meta = std::string_view(whole_).substr(0, whole_.size() - 1);
@@ -39,7 +39,7 @@ class RequestMeta {
     return std::string("{").append(whole_).append(params.substr(1));
   }
 
-  // Returns true if this name of a member of _meta (a JSON token) belongs to MCP.
+  // Returns true if this _meta key (a JSON token) is reserved for MCP.
   static bool is_reserved(std::string_view key) {
     constexpr std::string_view prefix = "\"io.modelcontextprotocol/";
     if (key.find('\\') == std::string_view::npos) return key.starts_with(prefix);

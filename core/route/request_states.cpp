@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// The parts of a server's state. The state itself is the last one, since it may contain anything.
+// Separates the parts of the payload. The server's own state is the last part, because it may
+// contain any byte.
 constexpr char part_end = '\0';
 
 std::string payload_of(const RequestState &state) {
@@ -31,7 +32,7 @@ std::optional<RequestState> read_payload(std::string_view payload) {
                       std::string(parts[1].substr(1))};
 }
 
-// A server's name ends at a NUL in a payload, so names with one cannot be told apart.
+// Names that contain a NUL cannot be stored, because a NUL ends the name in the payload.
 bool has_part_end(std::string_view text) {
   return text.find(part_end) != std::string_view::npos;
 }

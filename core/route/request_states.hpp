@@ -1,6 +1,6 @@
-// Seals and opens the `requestState` that clients of MCP 2026-07-28 return with the repetition of a
-// request: of parked calls, and of servers of that revision. See sealed_state.hpp for what a state
-// is bound to.
+// Seals and opens the `requestState` that clients of MCP 2026-07-28 return when they repeat a
+// request. It contains either the number of a parked call or the state of a server of that
+// revision. sealed_state.hpp describes what a state is bound to.
 //
 // Thread-safe. Owned by the Router.
 #pragma once
@@ -27,16 +27,16 @@ class RequestStates {
   // As in StateSealer.
   RequestStates(std::string_view key, std::uint32_t epoch) : sealer_(key, epoch) {}
 
-  // The state for the client's request that the call answers; a JSON string. Times are on the
-  // machine's monotonic clock. Returns nothing if the state is longer than
-  // StateSealer::max_payload.
+  // Seals the state that the client returns when it repeats the request of this call. Returns a
+  // JSON string, or nothing if the state is longer than StateSealer::max_payload. Times are on the
+  // machine's monotonic clock.
   std::optional<std::string> seal(const ParkedTicket &ticket, const Call &call,
                                   std::uint64_t expires_ns) const;
   std::optional<std::string> seal(const RequestState &state, const Call &call,
                                   std::uint64_t expires_ns) const;
 
-  // Opens the state of a request (a JSON value). Otherwise returns why it is rejected, for the
-  // client.
+  // Opens the state (a JSON value) that the client has sent with a request. If the state is
+  // rejected, returns the reason as a message for the client.
   using Opened = std::variant<ParkedTicket, RequestState>;
   std::expected<Opened, std::string> open(const Session &session, const Message &request,
                                           std::string_view state, std::uint64_t now_ns) const;

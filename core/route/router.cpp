@@ -21,7 +21,8 @@ RouterHooks with_all(RouterHooks hooks) {
   return hooks;
 }
 
-// A message from or to this server could not be rewritten and is dropped.
+// Returns the function to call when a message to or from a server could not be rewritten and is
+// dropped.
 auto on_lost(LaneLinks &lanes) {
   return [&lanes](const Lane &lane, mcp::Method method) { lanes.message_lost(lane, method); };
 }
@@ -59,7 +60,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                         }),
       events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
-      // A client that outlives this process may still answer the asks of an earlier process.
+      // The generation is random because a client that outlives this process may still answer asks
+      // from an earlier process.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,
              profile.limits, reactor, on_lost(lanes_), calls_, &inputs_}),

@@ -65,25 +65,27 @@ namespace bulkhead {
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
   std::function<void()> on_status;
-  // A session has ended or an answer was sent: the host checks whether it may stop.
+  // Called when a session has ended or a response was sent. The host then checks whether it may
+  // stop.
   std::function<void()> on_idle;
-  // The last lane of a removed server has ended. Called from the event loop, never from inside
-  // another call.
+  // Called when the last lane of a removed server has ended. Always called from the event loop,
+  // never from inside another call.
   std::function<void()> on_drained;
-  // The policy's answer under this number (a call, a result, an item of a list) is no longer
-  // awaited, or a call with an approval question has ended. `late` is true if the answer timed out.
+  // Called when the policy's decision for this number (a call, a result or an item of a list) is no
+  // longer awaited, or when a call with an approval question has ended. `late` is true if the
+  // decision timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
-  // An approval question has ended. The function must only record it.
+  // Called when an approval question has ended. The function must only record the outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Masks the gateway's own credentials in the text; empty in a process without credentials.
+  // Masks the gateway's own credentials in the text. Not set in a process that has no credentials.
   std::function<std::optional<std::string>(std::string_view text)> mask;
-  // The key and the epoch of the states that clients store; as in HostOptions.
+  // The key and the epoch for sealing the states that clients store; see HostOptions.
   std::string sealing_key;
   std::uint32_t epoch = 0;
   std::string approval_hint;  // how to approve, for clients whose calls have no approver
-  // New or changed tool definitions. The function must only store them.
+  // Called with new or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // A new or changed list of a lazy server. The function must only store it.
+  // Called with a new or changed list of a lazy server. The function must only store the list.
   std::function<void(const ListNews &)> on_list;
 };
 
@@ -94,14 +96,14 @@ class Router final {
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
-  // Sets the ledger that restores sessions in the next process; call it before start(). Borrowed.
-  // If null, no session is restored.
+  // Sets the ledger from which the next process restores sessions. Must be called before start().
+  // The ledger is borrowed. If it is null, no session is restored.
   void use_ledger(Ledger *ledger);
-  // Starts the lanes for clients without capabilities if `eager` is true; otherwise waits for the
-  // first client.
+  // If `eager` is true, starts the lanes for clients without capabilities. Otherwise, no lane is
+  // started until the first client connects.
   void start(bool eager);
-  // Closes the lanes after the sessions have ended. wires.closing() is 0 when the connectors have
-  // released all connections.
+  // Closes the lanes. Must be called after the sessions have ended. When wires.closing() returns 0,
+  // the connectors have released all connections.
   void close_lanes();
 
   const RouterParts &parts() const noexcept { return parts_; }

@@ -15,7 +15,7 @@ constexpr char purpose[] = "reqstate";
 
 using Hash = mcp::ValueDigest;
 
-// The head of a state; the payload follows it. Numbers are little-endian.
+// The header of a state, which is followed by the payload. Numbers are little-endian.
 struct StateHead {
   static constexpr std::size_t bytes =
       2 + sizeof(std::uint32_t) + sizeof(std::uint64_t) + 3 * std::tuple_size_v<Hash>;
@@ -61,7 +61,7 @@ void write_head(const StateHead &head, std::string *out) {
   writer.add(head.arguments);
 }
 
-// Returns false for text that this version does not write.
+// Returns false if the text does not have the format that this version writes.
 bool read_head(const std::string &text, StateHead *out) {
   if (text.size() < StateHead::bytes) return false;
   StateReader reader(text);
@@ -77,7 +77,7 @@ bool read_head(const std::string &text, StateHead *out) {
   return is_format == format && (out->kind == StateKind::server || out->kind == StateKind::parked);
 }
 
-// The hash of texts, each with its size in front of it.
+// Returns the hash of the texts, each preceded by its size.
 Hash hash_of(std::initializer_list<std::string_view> parts) {
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);

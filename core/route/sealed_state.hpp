@@ -17,7 +17,7 @@
 
 namespace bulkhead {
 
-// What a request and its repetition have in common.
+// The values that must be the same in a request and its repetition.
 struct StateBinding {
   std::string_view principal;
   mcp::Method method = mcp::Method::none;
@@ -35,7 +35,7 @@ struct OpenedState {
   std::string payload;
 };
 
-// The reason why a state does not open, in the order in which it is checked.
+// Why a state cannot be opened, in the order in which the reasons are checked.
 enum class StateFault : std::uint8_t {
   forged,         // also truncated, extended, or sealed with another key
   earlier_epoch,  // the endpoint has restarted
@@ -45,19 +45,19 @@ enum class StateFault : std::uint8_t {
   other_arguments  // or arguments that are not JSON of at most 128 levels
 };
 
-// The reason as a text for the client.
+// Returns the reason as a message for the client.
 std::string_view to_string(StateFault fault) noexcept;
 
 class StateSealer {
  public:
   static constexpr std::size_t max_payload = 64u << 10;  // bytes
 
-  // `key` is HostOptions::sealing_key. If it is empty, a random one is used: states then end with
-  // the process, as they do with an epoch that increases with each run.
+  // `key` is HostOptions::sealing_key. If it is empty, a random key is used. States then become
+  // invalid when the process exits, as they do anyway if the epoch increases with each run.
   StateSealer(std::string_view key, std::uint32_t epoch);
 
   // Times are on the machine's monotonic clock. Returns nothing if the payload is longer than
-  // max_payload or the arguments are not JSON of at most 128 levels.
+  // max_payload, or if the arguments are not JSON with at most 128 levels of nesting.
   std::optional<std::string> seal(StateKind kind, std::string_view payload,
                                   const StateBinding &binding, std::uint64_t expires_ns) const;
   // The digest of the arguments is computed only if the state passes all other checks.

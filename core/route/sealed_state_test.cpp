@@ -16,7 +16,7 @@ StateBinding call_of(std::string_view arguments = R"({"path":"/a","n":1})") {
   return {"alice", mcp::Method::tools_call, "files__read", arguments};
 }
 
-// Returns the payload, or the reason in angle brackets.
+// Returns the payload. If the state cannot be opened, returns the reason in angle brackets.
 std::string opened(const StateSealer &sealer, const std::string &state, const StateBinding &binding,
                    std::uint64_t now = expires - 1) {
   const auto result = sealer.open(state, binding, now);
@@ -118,13 +118,13 @@ TEST_CASE("sealed state: expiry, restarts and keys") {
   for (const std::uint32_t other : {epoch - 1, epoch + 1, 0u}) {
     CHECK(opened(StateSealer(key, other), state, call_of()) == reason(StateFault::earlier_epoch));
   }
-  // The reason of a state that no longer applies does not depend on who sends it.
+  // An expired state is reported as expired no matter who sends it.
   StateBinding other = call_of("{}");
   other.principal = "bob";
   CHECK(opened(sealer, state, other, expires) == reason(StateFault::expired));
   CHECK(opened(StateSealer(std::string(TextSealer::key_bytes, 'x'), epoch), state, call_of()) ==
         forged);
-  // Without a key, each process has its own.
+  // Without a usable key, each sealer has its own random key.
   const StateSealer first("", epoch), second("", epoch), short_key("k", epoch);
   const std::string own = *first.seal(StateKind::parked, "42", call_of(), expires);
   CHECK(opened(first, own, call_of()) == "42");
@@ -140,7 +140,8 @@ TEST_CASE("sealed state: text that the same key sealed for another purpose is fo
   const std::string plain(200, '\1');
   CHECK(opened(sealer, sessions.seal(plain, ""), call_of()) == forged);
   CHECK_FALSE(sessions.for_purpose("otheruse").open(state, "", StateSealer::max_payload));
-  // Authenticated text that is no state of this version: too short, another format or kind.
+  // Text that was sealed with the right key but is not a state of this version: it is too short, or
+  // has another format or kind.
   const TextSealer same = sessions.for_purpose("reqstate");
   for (const std::string &text : {std::string(), std::string("\1\1"), std::string(200, '\0'),
                                   std::string(200, '\3'), "\1\3" + plain}) {

@@ -27,8 +27,8 @@ class ClientEnd {
   virtual void session_ended(bh_session session, std::string_view reason) = 0;
 };
 
-// clientInfo.name of initialize, which is not verified. Records share the string, so a call does
-// not copy it. Null if absent.
+// The clientInfo.name from initialize, which is not verified. Null if absent. Records share the
+// string, so it is not copied for each call.
 using ClaimedName = std::shared_ptr<const std::string>;
 inline std::string_view text_of(const ClaimedName &name) noexcept {
   return name == nullptr ? std::string_view{} : std::string_view(*name);
@@ -42,15 +42,16 @@ struct Session {
   std::string transport, address, principal, process_name;
   static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is truncated
   ClaimedName claimed_name;
-  // 32 hex digits, for records without their own trace. Empty if there is no telemetry.
+  // The trace id for records of messages that have none: 32 hex digits. Empty if there is no
+  // telemetry.
   std::string trace_id;
 
   bool handshake_optional = false;      // the client may omit or repeat initialize
   std::uint64_t max_message_bytes = 0;  // limit of its transport, or 0
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  // notifications/initialized was received, by this process or an earlier one; for a sessionless
-  // request: its subscriptions/listen was acknowledged.
+  // True if this process or an earlier one has received notifications/initialized. For a
+  // sessionless request, true if its subscriptions/listen has been acknowledged.
   bool ready = false;
   bool input_ended = false;
   bool closing = false;
@@ -62,23 +63,27 @@ struct Session {
   std::uint8_t listed = 0;     // bit per ItemKind: the client has received the list
   View *view = nullptr;        // set by initialize
 
-  // The session of a single sessionless message ends with the answer.
+  // Whether this session was created for a single sessionless message. Such a session ends when the
+  // message has been answered.
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
-  // The client is asked through results, and answers by repeating its request; see ClientInputs.
+  // True if the gateway asks the client for input by means of results, and the client answers by
+  // repeating its request; see ClientInputs.
   bool repeats_requests = false;
   bool parked = false;  // the client has been asked, and none of its requests waits
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
-  // If the message arrived in a session of the transport: that session.
+  // The transport's session in which the message arrived, or 0 if there is none.
   bh_session connection = 0;
   std::string request_id;  // its id token; set if there is a connection, or it listens
-  // For a sessionless message: the key of its own view, if a server runs per client; see Views.
+  // For a sessionless message: the key of the view that it uses if a server runs per client; see
+  // Views.
   std::uint64_t scope = 0;
-  // The sessions of the sessionless requests that arrived in this session and have no answer yet.
+  // The sessions of sessionless requests that arrived in this session and have not been answered
+  // yet.
   std::vector<bh_session> requests;
 
-  // The session as the transport knows it.
+  // Returns the handle under which the transport knows the session.
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
@@ -91,7 +96,6 @@ struct Session {
   };
   std::map<std::string, Subscription> subscriptions;  // keyed by the client's URI token
 
-  // The slot of the session in the Ledger.
   Ledger::Slot slot = Ledger::none;
   std::string resume_id;  // the transport's id
   SealTime sealed;        // when resume_id was sealed

@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// The class Calls describes the steps between the stages.
+// What a request is waiting for. The steps between the stages are described in calls.hpp.
 enum class Stage : std::uint8_t {
   open,             // not waiting: a step is running
   awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter
@@ -36,8 +36,8 @@ constexpr bool is_before_policy(Stage stage) noexcept {
 // its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
 // starts and after each wait. In `suspended` and `awaiting_repeat`, that time-out is stopped, and
 // limits.ask_timeout_ms applies to each of the server's requests. In `asking`, each request to the
-// client expires after limits.ask_timeout_ms. The stage is longer, so it ends only if the policy
-// does not decide about a request.
+// client expires after limits.ask_timeout_ms. The time-out of the stage itself is longer, so it
+// expires only if the policy does not decide about one of these requests.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {

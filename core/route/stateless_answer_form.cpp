@@ -19,7 +19,8 @@ namespace {
 constexpr std::int32_t header_mismatch = -32020, missing_capability = -32021,
                        unsupported_revision = -32022;
 
-// The value of a member that the scanner has found, so its name has no escapes.
+// Returns the value of a member that the scanner has found. The member's name therefore has no
+// escapes.
 std::string_view value_of(std::string_view member) {
   if (member.empty()) return {};
   member.remove_prefix(member.find('"', 1) + 1);
@@ -41,7 +42,8 @@ std::string message_of(std::string_view error) {
   return token.starts_with('"') ? std::string(mcp::unquote(token, &scratch).substr(0, most)) : "";
 }
 
-// A server of this revision reports a missing resource as invalid params, with its URI.
+// Returns true if the error, which has the code for invalid params, reports a missing resource.
+// Servers of this revision include the resource's URI in such an error.
 bool is_missing_resource(std::string_view error) {
   const std::string_view data = mcp::member(error, "data");
   if (data.starts_with('{') && !mcp::member(data, "uri").empty()) return true;
@@ -68,8 +70,8 @@ std::string missing_features(std::string_view error) {
   return names.empty() ? "a capability" : names;
 }
 
-// A _meta without its reserved members. Returns an empty text if nothing else is left, and nullopt
-// if it has none of them.
+// Returns a _meta object without its reserved members. Returns an empty string if no other members
+// are left, and nullopt if there are no reserved members to remove.
 std::optional<std::string> without_reserved(std::string_view meta) {
   if (!meta.starts_with('{')) return std::nullopt;
   std::string kept = "{";
@@ -169,8 +171,8 @@ class StatelessAnswerForm final : public AnswerForm {
   }
 
  private:
-  // An error between the gateway and its server. Only a client of this revision can do something
-  // about a missing capability.
+  // Replaces an error that concerns only the gateway's own request to the server. An error about a
+  // missing capability is not replaced for clients of this revision, because they can react to it.
   static std::optional<ReplacedError> replace_hop_error(mcp::Method method, std::string_view error,
                                                         std::int32_t error_code,
                                                         bool same_generation) {

@@ -52,8 +52,9 @@ std::string missing(std::string_view member) {
 
 }  // namespace
 
-// A request without the revision in its body belongs here if its method or its headers say so, so
-// that the client learns what is missing. A request that has waited was admitted before.
+// A request that does not state the revision in its body is still handled here if its method or
+// headers indicate the revision, so that the client learns what is missing. A request that has
+// waited was admitted earlier.
 bool StatelessEdge::speaks(const Session &s, const Message &message,
                            const WireHeaders *headers) const {
   const mcp::Scan &scan = *message.scan;
@@ -89,7 +90,8 @@ void StatelessEdge::request(Session &s, Incoming &request) {
   if (!s.initialized) s.claimed_name = last_name_;
 }
 
-// Checks what each request must contain. Returns false if the request was answered with an error.
+// Checks the members that each request must contain. Returns false if one is missing or invalid;
+// the request has then been answered with an error.
 bool StatelessEdge::admits(Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (request.reply.batch != 0) {
@@ -170,7 +172,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
-  // Log messages never arrive on the stream of a listen.
+  // Log messages are never sent on the stream of a subscriptions/listen request.
   if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {
     s.log_level = parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch));
   }
@@ -190,7 +192,8 @@ void StatelessEdge::answer(Session &s, Incoming &request) {
   needs_.requests.answer(s, request);
 }
 
-// The state is opened again if the request waits for lists.
+// If the request has to wait for lists, this function is called again afterwards and opens the
+// state a second time.
 void StatelessEdge::answer_call(Session &s, Incoming &request) {
   const Repetition repetition = Repetition::of(request.message);
   if (!repetition.responses.empty() && !repetition.responses.starts_with('{')) {
@@ -208,7 +211,7 @@ void StatelessEdge::answer_call(Session &s, Incoming &request) {
   request.state = nullptr;
 }
 
-// The name may change with the profile.
+// Updates the server name in the forms if the profile has changed it.
 void StatelessEdge::use_server_name() {
   if (server_name_ == needs_.profile.server_name && !server_name_.empty()) return;
   server_name_ = needs_.profile.server_name;
@@ -219,7 +222,8 @@ void StatelessEdge::use_server_name() {
 
 // ---- notifications ---------------------------------------------------------------------------
 
-// Over HTTP, a request is cancelled by closing its stream, and no notification has a meaning.
+// Handles only cancellation. Over HTTP, clients cancel a request by closing its stream instead, and
+// notifications have no effect.
 void StatelessEdge::notification(Session &s, const Message &message) {
   if (message.scan->method != mcp::Method::notifications_cancelled) return;
   const std::string_view id = message[message.scan->request_id];

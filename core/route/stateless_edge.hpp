@@ -1,9 +1,9 @@
-// The client edge of MCP 2026-07-28. Each request states its revision, the client's capabilities
-// and, optionally, its name and a log level in params._meta. It is handled in a session of its own,
-// which ends with the answer, also if it arrives in a session of the transport. Nothing is taken
-// from earlier requests.
+// The client edge of MCP 2026-07-28. In params._meta, each request states its revision, the
+// client's capabilities and, optionally, the client's name and a log level. Each request is handled
+// in a session of its own, even if it arrives in a session of the transport. This session ends when
+// the request has been answered. Nothing is carried over from earlier requests.
 //
-// Server-initiated requests and the gateway's approval forms are asked through results; see
+// The client receives server-initiated requests and the gateway's approval forms as results; see
 // ClientInputs.
 //
 // Runs on the I/O thread. Owned by the Router.

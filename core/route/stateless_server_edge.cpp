@@ -5,7 +5,8 @@
 
 namespace bulkhead {
 
-// Methods and notifications that only the revisions with a session have, in either direction.
+// Returns false for methods and notifications, in either direction, that only the revisions with
+// sessions have.
 bool StatelessServerEdge::has(mcp::Method method) const noexcept {
   switch (method) {
     case mcp::Method::initialize:
@@ -53,7 +54,8 @@ Result<ServerEdge::Opened> StatelessServerEdge::opened(std::string_view result) 
   return describe(std::string(revision), result);
 }
 
-// Roots have no listChanged in this revision. Elicitation without modes means forms.
+// In this revision, roots have no listChanged. A client that declares elicitation without modes
+// supports forms.
 std::string StatelessServerEdge::request_meta(ClientCaps caps, int log_level) const {
   const bool elicits = (caps & cap::elicitation) != 0;
   const bool modes = (caps & (cap::elicitation_form | cap::elicitation_url)) != 0;

@@ -156,8 +156,9 @@ void Subscriptions::lane_ready(Lane &lane) {
 
 // ---- updates of resources --------------------------------------------------------------------
 
-// Returns the clients that watch `uri` or one of its parent resources, each with the form of the
-// URI that it receives. A server may report an update of a part of a watched resource.
+// Returns the clients that watch `uri` or one of its parent resources, each with the URI to send to
+// it. Parents are included because a server may report an update to only a part of a watched
+// resource.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
@@ -201,7 +202,8 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
     if (listens && !client->ready) continue;  // not acknowledged yet
     Splice splice(message.bytes);
     splice.replace(range, token);
-    // The server's subscription is the gateway's own.
+    // The subscription id in the message belongs to the gateway's own subscription, so the client
+    // must not receive it.
     const bool other_members = remove_subscription_id(&splice, message);
     RequestMeta meta;
     if (listens) {
@@ -223,7 +225,8 @@ void Subscriptions::judge_again(bh_session handle) {
     for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
   }
   for (const std::string &token : tokens) {
-    // Looked up each time, because a server may do anything when a subscription ends.
+    // The session is looked up in each iteration, because a server may do anything when a
+    // subscription ends.
     const Session *s = needs_.sessions.find(handle);
     if (s == nullptr) return;
     const auto at = s->subscriptions.find(token);

@@ -12,15 +12,15 @@ namespace bulkhead {
 
 class Lane;
 
-// The result of resolving a name. The name is resolved once: the policy evaluates this target, and
-// the lane sends to it.
+// The result of resolving a name. A name is resolved only once, so the lane sends the call to the
+// same target that the policy has evaluated.
 struct Target {
   Lane *lane = nullptr;
   Resolved resolved;
   mcp::Range range;  // of the name or URI token in the message
 };
 
-// A call during a step. Borrows the message.
+// A call that a pipeline step is currently handling; see Calls. Borrows the message.
 struct CallInHand {
   Message message;
   Target target;

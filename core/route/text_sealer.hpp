@@ -1,4 +1,4 @@
-// Encryption and authentication of state that clients store: XChaCha20-Poly1305 with a random
+// Encrypts and authenticates state that clients store, using XChaCha20-Poly1305 with a random
 // nonce. The result is base64url text without padding.
 //
 // Thread-safe.
@@ -16,18 +16,20 @@ class TextSealer {
   static constexpr std::size_t key_bytes = 32;
 
   explicit TextSealer(std::string key) : key_(std::move(key)) {}
-  // A key for one run of the process: what it seals opens with this object only.
+  // Returns a sealer with a random key. Only this object can open what it seals, so the sealed text
+  // does not outlive the process.
   static TextSealer with_random_key();
-  // A key derived from this one. Texts of different purposes never open with each other's keys.
-  // Requires usable().
+  // Returns a sealer whose key is derived from this one. Text that was sealed for one purpose
+  // cannot be opened with the key for another purpose. Requires usable().
   TextSealer for_purpose(const char (&purpose)[9]) const;
 
   bool usable() const noexcept { return key_.size() == key_bytes; }
 
-  // `context` is authenticated together with the text and is not part of it. Requires usable().
+  // `context` is authenticated together with the text, but is not included in the result. Requires
+  // usable().
   std::string seal(std::string_view plain, std::string_view context) const;
-  // Returns nothing if the text is forged, damaged, longer than that of max_plain bytes, or was
-  // sealed with another key or context. Requires usable().
+  // Returns nothing if the text is forged or damaged, was sealed with another key or context, or
+  // contains more than max_plain bytes of plain text. Requires usable().
   std::optional<std::string> open(std::string_view sealed, std::string_view context,
                                   std::size_t max_plain) const;
 

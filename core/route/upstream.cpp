@@ -55,7 +55,8 @@ bool Upstream::has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept {
   return roots || def_.session == SessionScope::per_client;
 }
 
-// session: the lane's, 0 for a shared one. A tools plugin asks clients nothing.
+// `session` is the session of the lane, or 0 for a shared lane. Nothing is declared to a tools
+// plugin, because it sends no requests to clients.
 ClientCaps Upstream::declared_caps(ClientCaps caps, std::uint64_t session) const noexcept {
   constexpr ClientCaps roots = cap::roots | cap::roots_changed;
   if (tools != nullptr) return 0;
@@ -67,7 +68,8 @@ ClientCaps Upstream::declared_caps(ClientCaps caps, std::uint64_t session) const
 
 Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;
-  // The view for nobody in particular (session 0) gets a shared one, for the lists.
+  // A view that belongs to no particular client (session 0) gets a shared lane, which provides the
+  // lists.
   const std::uint64_t key_session = has_own_lane(caps, session) ? session : 0;
   const ClientCaps key_caps = declared_caps(caps, key_session);
   for (const auto &lane : lanes_) {
@@ -83,8 +85,9 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   return lanes_.back().get();
 }
 
-// Inherits from the lane for the same clients, otherwise from any lane: the lists of a server
-// differ little between lanes, and the list of the new connection follows.
+// Inherits the items of the former lane for the same clients or, if there is none, of any former
+// lane. A server's lists differ little between lanes, and the new connection will soon provide its
+// own list.
 void Upstream::inherit(Lane &lane) const {
   const Lane *from = nullptr;
   for (const auto &candidate : former->lanes()) {

@@ -1,6 +1,7 @@
-// A server of the profile and its lanes.
+// A server from the profile, with its lanes.
 //
-// Used on the I/O thread. Owned by Upstreams, then by Draining.
+// Used on the I/O thread. Owned by Upstreams; once a reload has removed or replaced the server, by
+// Draining.
 #pragma once
 
 #include <cstdint>
@@ -35,44 +36,46 @@ class Upstream {
   std::string unusable;
   ProtocolChoice protocol;
 
-  // During a reload: the upstream that this one replaces. New lanes inherit from its lanes.
+  // During a reload: the upstream that this one replaces. New lanes inherit the items of the former
+  // upstream's lanes.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
   bool requested_roots = false;      // sent roots/list although the profile declares none to it
 
-  // The server has sent requests to clients over a wire that does not show for which call. From
-  // then on, each principal without sessions gets a lane of its own, so that such requests can be
-  // attributed.
+  // True once the server has sent a request to a client over a wire that does not show which call
+  // the request belongs to. From then on, each principal without sessions gets its own lane, so
+  // that such requests can be attributed.
   bool asks = false;
 
-  // Does a client with these capabilities get its own connection? `key` is the client's key of
-  // views; see RequestScopes.
+  // Returns true if a client with these capabilities gets its own connection. `key` is the client's
+  // view key; see RequestScopes.
   bool has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept;
-  // The lane for a client with these capabilities (of a session of its own, if the definition says
-  // so), made and started if there is none. Null: disabled or unusable.
+  // Returns the lane for a client with these capabilities, and creates it if it does not exist. The
+  // lane belongs to this session alone if has_own_lane() returns true; otherwise it is shared.
+  // Returns null if the server is disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
   // Closes and removes a lane and the other lanes of its pool. Their calls must have ended. Does
   // nothing for a lane that was already removed.
   void remove(Lane *lane);
-  // Starts the missing additional connections of the pool whose first lane this is.
+  // Starts the additional connections that are missing from the pool whose first lane is `first`.
   void fill_pool(Lane &first);
-  // Returns the lane to which a call of this tool is sent: `first`, or, if the tool is pool-safe,
-  // the next ready lane of its pool.
+  // Returns the lane to which a call of this tool should be sent: the next ready lane of the pool
+  // if the tool is pool-safe, otherwise `first`.
   Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
-  // Returns the time-out of a request in milliseconds, limited to the maximum.
+  // Returns the time-out of a request in milliseconds. It is at most limits.timeout_ceiling_ms.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
-  // Returns true if the server may have this URI as its own, according to the lists of all of its
-  // lanes, including remembered ones. Also true while none of the lanes has a list.
+  // Returns true if the URI may be one of this server's own, according to the lists of all of its
+  // lanes, including remembered ones. Also returns true while none of the lanes has a list.
   bool may_have(std::string_view uri) const;
 
   // Returns the remembered list of a lazy server for clients with these capabilities, or null if it
   // is unknown.
   const std::string *kept_list(ClientCaps caps) const noexcept;
-  // Stores the list; empty if it is too long. Returns false if lists are not stored, or this list
-  // is already stored.
+  // Stores the list. If the text is empty, which means that the list is too long, removes the
+  // stored list. Returns false if lists are not stored or this list is already stored.
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr ClientCaps kRoots = cap::roots | cap::roots_changed;
 
-// Its lanes are made and never started.
+// A server whose lanes are created but never started.
 struct RootsWorld : FakeLaneHost {
   static inline const bh_connector connector{};
   Upstream upstream;

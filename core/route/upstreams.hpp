@@ -1,4 +1,4 @@
-// The servers of the profile, in the same order. Owner: the Router. Used on the reactor thread.
+// The servers from the profile, in profile order. Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Upstreams {
   // Removes and returns all servers, so a new list can be built from them.
   List take_all() noexcept { return std::exchange(list_, {}); }
 
-  // Returns null if the profile has no server of this name.
+  // Returns null if the profile has no server with this name.
   const Upstream *find(std::string_view name) const noexcept {
     const auto at = std::find_if(list_.begin(), list_.end(),
                                  [name](const auto &one) { return one->name() == name; });

@@ -19,8 +19,8 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
                                                  const Catalogue::Keep &keep) {
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
-    // A server that is down keeps its names: other servers (without prefixes) and aliases cannot
-    // use them.
+    // A server that is down keeps its names: aliases cannot use them, and neither can other servers
+    // if names have no prefixes.
     CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
     for (const ItemKind kind : all_item_kinds) {
       source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
@@ -30,7 +30,9 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
   return std::make_shared<const Catalogue>(Catalogue::build(sources, names, keep));
 }
 
-// A server that has begun to ask clients gets a new lane, and thus a new view.
+// Returns true if requests with these capabilities can use the view. If a server in the view has
+// begun to ask clients, the server needs a separate lane, and the requests therefore need a new
+// view.
 static bool fits_scope(const View &view, ClientCaps caps) {
   return view.caps == caps &&
          std::none_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
@@ -57,7 +59,8 @@ View &Views::join(Session &s) {
   const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
   View *view = nullptr;
   for (const auto &candidate : views_) {
-    // The capabilities of a session do not change; those of a scope are those of each request.
+    // The capabilities of a session never change. In a scope, each request has its own
+    // capabilities.
     const bool fits = own == 0                       ? candidate->caps == caps
                       : RequestScopes::is_scope(own) ? fits_scope(*candidate, s.caps)
                                                      : true;
@@ -89,8 +92,8 @@ void Views::fill(View &view) {
   start_lanes(view);
 }
 
-// Called after all lanes were added: a lane may settle immediately, and the view must know all of
-// its lanes before that.
+// Must be called after all lanes have been added to the view: a lane may settle immediately, and
+// the view must then already know all of its lanes.
 void Views::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
@@ -122,8 +125,8 @@ void Views::left(View &view) {
                                                }));
 }
 
-// Lanes that no other view uses end with the view. Shared lanes of a view for one session are kept
-// for a while, for the next client.
+// Removes the view together with the lanes that no other view uses. If the view belongs to a single
+// session, its shared lanes are kept for a while, so that the next client can use them.
 void Views::drop(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   needs_.reactor.timer_cancel(view.idle_timer);
@@ -175,7 +178,7 @@ void Views::remove_idle_lanes() {
   needs_.on_status();
 }
 
-// The views are cleared so that a reader (status) does not see a lane that no longer exists.
+// Removes all views, so that a status query does not see a lane that no longer exists.
 void Views::end_all() {
   ending_ = true;
   for (const auto &view : views_) {
@@ -208,8 +211,9 @@ bool Views::all_settled() const {
   });
 }
 
-// While servers are still starting, the catalogue is not built only for this query: all lists would
-// be merged again for each server, and collisions are complete only after the last one.
+// The catalogue is not built for this query while servers are still starting. Otherwise, all lists
+// would be merged again for each server, although the collisions are complete only after the last
+// one.
 std::vector<std::string> Views::collisions() {
   if (views_.empty()) return {};
   View &view = *views_.front();
@@ -285,7 +289,8 @@ bool Views::anybody_waits() const {
                      [](const auto &view) { return !view->waiters.empty(); });
 }
 
-// A request that waits for the servers' first responses has not been forwarded yet.
+// A request that waits for the servers' first responses has not been forwarded yet, so it is simply
+// removed.
 std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
   if (s.view == nullptr) return std::nullopt;
   auto &waiters = s.view->waiters;
@@ -345,7 +350,7 @@ void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
   std::vector<Lane *> unlisted;
   for (Lane *lane : view.lanes) {
     if (!lane->unknown() || !may_hold(*lane, kind, name)) continue;
-    // A server's own URI has no prefix that names the server.
+    // A server's own URI has no prefix, so it does not show which server it belongs to.
     const bool original = kind == ItemKind::resource && !needs_.names.split_uri(name).has_value();
     if (!original || lane->upstream().may_have(name)) unlisted.push_back(lane);
   }
@@ -355,8 +360,8 @@ void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
 void Views::wake(View &view, const std::vector<Lane *> &unlisted) {
   if (unlisted.empty()) return;
   open_first_list(view);
-  // All lanes are marked as expected before the first one is started, because it may fail
-  // immediately.
+  // All lanes are marked as expected before any of them is started, because a lane may fail as soon
+  // as it is started.
   for (Lane *lane : unlisted) lane->expect();
   for (Lane *lane : unlisted) lane->start();
 }
@@ -459,7 +464,7 @@ void Views::place_lanes(View &view) {
   if (!is_settled(view)) open_first_list(view);
 }
 
-// Starting a lane may end others, but the list of views does not change.
+// Starting a lane may end other lanes, but it does not change the list of views.
 void Views::start_all() {
   for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(*views_[i]);
   for (std::size_t i = 0; i < views_.size(); ++i) {
@@ -468,9 +473,9 @@ void Views::start_all() {
   }
 }
 
-// The first server with a conversation per client, of all clients or of those with roots: clients
-// that shared a view get their own. Lanes that may be shared still are. Sessionless requests stay
-// where they are until they are answered.
+// Called during a reload. If a server now needs a connection per client (for all clients, or for
+// those with roots), the clients that shared a view get their own views. Lanes that may be shared
+// remain shared. Sessionless requests stay in their view until they are answered.
 void Views::split_shared() {
   std::vector<Session *> shared;
   for (const auto &view : views_) {
@@ -515,7 +520,7 @@ void Views::changed(View &view) {
   needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }
 
-// A client may do anything while it is notified, so the list of views may change.
+// A client may do anything while it is being notified, so views_ may change during the loop.
 void Views::announce_all() {
   const auto next = [this] {
     return std::find_if(views_.begin(), views_.end(),
@@ -524,7 +529,8 @@ void Views::announce_all() {
   for (auto at = next(); at != views_.end(); at = next()) announce(**at);
 }
 
-// A pending announcement must still be sent to the clients that have seen the previous list.
+// While an announcement is pending, keeps the previous list: the clients that have seen it must
+// still be notified of the change.
 void Views::mark_shown(View &view) {
   if (view.announcing && view.shown != nullptr) return;
   catalogue(view);

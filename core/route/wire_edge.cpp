@@ -98,11 +98,12 @@ std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_vie
 void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message) {
   const mcp::Scan &scan = *message.scan;
   Exchange *e = needs_.exchanges.get(parse_number(message.id()));
-  // An error for a request whose id the server could not read belongs to the stream's exchange.
+  // A server that could not read a request's id sends an error without that id. Such an error
+  // belongs to the exchange whose stream it arrived on.
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server has finished a call that the client had cancelled.
+    // The server may have finished a call that the client has cancelled.
     return Attribution::finished(lane, parse_number(message.id()));
   }
   if (const AnswerForm *form = lane.answer_form()) {

@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-// The range of a part of the message.
+// Returns the range of `part`, which points into `message`.
 mcp::Range range_in(std::string_view message, std::string_view part) {
   if (part.empty()) return {};
   const auto begin = static_cast<std::uint32_t>(part.data() - message.data());
@@ -95,8 +95,8 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
   return e;
 }
 
-// Returns false if the request was not sent and the exchange has ended. If it returns true, the
-// exchange may also have ended: the answer may have arrived inside the call.
+// Returns false if the request was not sent; the exchange has then ended. The exchange may also
+// have ended if it returns true, because the response may arrive during the call.
 bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
                             std::uint32_t flags, std::span<const bh_header> headers) {
   bh_lane_message message{};
@@ -153,7 +153,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
   if (hand.state.empty()) {
-    // Servers with sessions do not know the members of a repeated request.
+    // Servers with sessions do not know the members that only a repeated request has.
     if (!edge_->stateless()) Repetition::remove(&splice, hand.message);
   } else {
     if (!edge_->stateless()) {
@@ -167,7 +167,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
   if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
-  // A client of the same revision repeats its request itself.
+  // A client of the same revision as the server repeats its request itself. For other clients, the
+  // gateway repeats the request.
   const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
   if (bridged && may_ask_for_input(e.method) && !keep_for_input(*e.call, hand, caps_)) {
     return host_.fail_call(*e.call, code::invalid_params,
@@ -194,7 +195,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   send_request(e, parts, splice.count(), flags, *headers);
 }
 
-// Wires without headers ignore them.
+// Composes headers if the wire may have them. A wire without headers ignores them.
 Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
                                                          const RequestHeaders::Values &values) {
   if (!edge.stateless() || !may_take_headers(upstream_.def())) return std::span<const bh_header>{};
@@ -211,8 +212,8 @@ std::string WireLane::about(std::string_view text) const {
   return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
 }
 
-// Queues the exchange. Returns false if the limits are reached and it was answered with an error. A
-// single request may wait regardless of its size.
+// Queues the exchange. If a limit is reached, fails its call with an error and returns false. If
+// the queue is empty, a request may wait regardless of its size.
 bool WireLane::wait(Exchange &e, const CallInHand &hand) {
   const Limits &limits = host_.limits();
   const std::uint64_t bytes = hand.message.size() + hand.arguments.size();

@@ -48,27 +48,30 @@ class WireLane final : public Lane, private Listening::Wire {
 
   // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
-  // The answer to one of the lane's own exchanges. `error` is set if there is no answer.
+  // Handles the response to one of the lane's own exchanges. `error` is set if there is no
+  // response.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
-  // The form of the server's answers; null if it is the form of the revisions with a session.
+  // Returns the form of the server's answers, or null if it is the form that revisions with
+  // sessions have.
   const AnswerForm *answer_form() const noexcept {
     return edge_ == nullptr ? nullptr : edge_->answer_form();
   }
-  // A request failed as it does at a server of another generation. A server over HTTP may have been
-  // replaced by one without the lane's notice: it is asked with server/discover, and if it refuses
-  // that, the lane opens a new connection.
+  // Called when a request failed in a way that suggests a server of another protocol generation. A
+  // server over HTTP may have been replaced by such a server without the lane noticing. The lane
+  // therefore sends server/discover, and opens a new connection if the server rejects it.
   void recheck();
-  // The server has refused the call because of its headers. Reads the list of tools again and, once
-  // for each call, sends the call again after that. Returns false if the call must be answered.
+  // Called when the server has rejected the call because of its headers. Reads the list of tools
+  // again and then sends the call again, but only once for each call. Returns false if the call is
+  // not sent again and must be answered.
   bool renew_headers(Exchange &exchange);
   // Returns true if the error shows that a server over HTTP was replaced by one without sessions.
   bool denies_sessions(const Message &answer) const;
   // Opens a new connection, because the server was replaced.
   void reopen();
-  // The server has acknowledged subscriptions/listen.
+  // Called when the server has acknowledged subscriptions/listen.
   void listen_acknowledged(const Message &message);
-  // The server reports that a list has changed.
+  // Called when the server has reported that a list has changed.
   void list_changed(ItemKind kind);
 
   bh_lane handle() const noexcept override { return handle_; }
@@ -125,7 +128,7 @@ class WireLane final : public Lane, private Listening::Wire {
   void watch_idleness();
   void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
-  // Subscriptions of a server without sessions.
+  // Resource subscriptions if the server has no sessions.
   void take_subscription(Exchange &exchange);
   void listen_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message);
   // Listening::Wire
@@ -136,7 +139,8 @@ class WireLane final : public Lane, private Listening::Wire {
   void subscribed(std::uint64_t exchange, bool accepted) override;
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
-  // The headers of a request with this edge; empty if the server needs none.
+  // Returns the headers for a request that uses this edge. The result is empty if the server needs
+  // none.
   Result<std::span<const bh_header>> headers_for(const ServerEdge &edge,
                                                  const RequestHeaders::Values &values);
   std::span<const bh_header> headers_for(const ServerEdge &edge, mcp::Method method);

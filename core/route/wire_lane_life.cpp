@@ -11,8 +11,8 @@ namespace {
 
 // After this many consecutive losses or failed starts, a call no longer starts the server.
 constexpr std::uint32_t max_crashes = 3;
-// A connection that lasted this long ends a series of failures: after the next loss, it is retried
-// immediately.
+// A connection that has lasted this long ends a series of failures, so the lane reconnects
+// immediately after the next loss.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -32,9 +32,9 @@ bool WireLane::unknown() const {
   return lazy() && !listed_ && may_start_for_call();
 }
 
-// Returns true if there is no connection because the server is lazy and was not needed, or because
-// the connection was lost recently. After several consecutive losses, a call no longer starts the
-// server, because the call itself may be the cause.
+// Returns true if a call may start the server. This is the case if there is no connection because
+// the server is lazy and was not needed, or because the connection was lost recently. After several
+// consecutive losses, a call no longer starts the server, because the call itself may be the cause.
 bool WireLane::may_start_for_call() const {
   if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
   return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
@@ -56,7 +56,7 @@ void WireLane::watch_idleness() {
                                             }));
 }
 
-// The listed items stay listed, so clients do not notice that the server has stopped.
+// Stops the server. Its items stay listed, so clients do not notice that it has stopped.
 void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
@@ -83,7 +83,7 @@ void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
   attempt_failed(error, retry_after_ms);
 }
 
-// This connection has ended, because it never became ready or because it was lost.
+// Called when the current connection has ended: either it never became ready, or it was lost.
 void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
   const bool was_ready = state_ == LaneState::ready;
   const std::uint64_t now = host_.reactor().now_ns();
@@ -97,9 +97,10 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   settled_ = true;
   reason_ = host_.without_credentials(error.text).value_or(error.text);
   host_.log(BH_LOG_WARN, about(reason_));
-  // Requests that were sent may have been executed and are never repeated. Unsent requests wait for
-  // the retry, but only if the connection was ready before. A client may call again inside this
-  // function; such calls are queued, and the decision below also applies to them.
+  // Requests that were sent are never repeated, because the server may have executed them. Unsent
+  // requests wait for the retry, but only if the connection was ready before. While requests fail,
+  // a client may send new calls. They are queued, and the decision in regain() also applies to
+  // them.
   losing_ = true;
   drop_wire();
   fail_exchanges(error, !was_ready || draining_);
@@ -176,8 +177,8 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
                                              }));
 }
 
-// The tools of a lost server stay listed for a while: most servers return within this time, and
-// otherwise every client would fetch its list twice.
+// The tools of a lost server stay listed for limits.grace_ms. Most servers return within this time,
+// and if the tools were removed, every client would have to fetch its list twice.
 void WireLane::start_grace() {
   if (grace_timer_ != 0) return;
   grace_timer_ = host_.reactor().timer_start(this, host_.limits().grace_ms,

@@ -1,4 +1,5 @@
-// The lists of a connection's server: pages, changes, and lists inherited from a former definition.
+// The lists of a server: reading their pages, handling changes, and inheriting the lists of a
+// former definition.
 #include <utility>
 
 #include "route/kept_list.hpp"
@@ -72,7 +73,8 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     const std::size_t page_at = listing.incoming.items.size();
     auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
                             &listing.incoming);
-    // A server that ignores cursors would send its only page forever.
+    // A server that ignores cursors returns the cursor that it has just received. It would send its
+    // only page forever.
     const bool again =
         next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
     if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
@@ -84,9 +86,9 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
   }
   if (!failure.empty()) {
     host_.log(BH_LOG_WARN, about(failure));
-    // A server without its tools is unusable: a visible failure that is retried is better than a
-    // "ready" server without tools. The list is first requested again, because a new connection
-    // would restart the server's warm-up.
+    // A server without its tools is unusable, so the lane fails visibly and retries instead of
+    // becoming ready without tools. The list is first requested again on the same connection,
+    // because a new connection would restart the server's warm-up.
     if (kind == ItemKind::tool && listing.first) {
       if (list_failures_++ < max_list_failures) return retry_list(failure);
       return attempt_failed({BH_E_PROTOCOL, failure}, 0);
@@ -152,7 +154,8 @@ bool WireLane::renew_headers(Exchange &e) {
   return renews;
 }
 
-// The list is new, or cannot be read. A call that has ended since has no exchange.
+// Called when the list of tools has been read again or could not be read. Sends the held calls
+// again. Calls that have ended in the meantime no longer have an exchange.
 void WireLane::release_held() {
   for (const std::uint64_t id : std::exchange(held_, {})) {
     const Exchange *e = host_.exchanges().get(id);
@@ -160,7 +163,7 @@ void WireLane::release_held() {
   }
 }
 
-// The status contains all of them ("not offered").
+// Logs only the first name, because the status contains all of them ("not offered").
 void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
   if (list.left_out.empty()) return;
   host_.log(BH_LOG_WARN, about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
@@ -185,11 +188,12 @@ void WireLane::inherit(const Lane &former) {
   start_grace();
 }
 
-// Shows the list that the server sent earlier, to this process or another one.
+// Lists the items that the server sent earlier, to this process or another one.
 void WireLane::recall() {
   if (listed_ || session_ != 0) return;
   const std::string *text = upstream_.kept_list(caps_);
-  // A server that is started anyway will soon report its list for these clients.
+  // A server that is not lazy is started anyway and will soon send its list for these clients.
+  // Until then, the list for clients without capabilities is shown.
   if (text == nullptr && !lazy()) text = upstream_.kept_list(0);
   ListedItems kept;
   if (text == nullptr || !read_kept_list(*text, upstream_.def(), host_.limits(), &kept)) return;
@@ -211,8 +215,8 @@ void WireLane::keep_list() {
   }
 }
 
-// Newly hidden tools are removed immediately, also from a list that is being received. Tools that
-// are no longer hidden appear with a new list.
+// Newly hidden tools are removed immediately, even from a list that is still being received. Tools
+// that are no longer hidden appear when the server sends a new list.
 void WireLane::redefined() {
   const auto tools = static_cast<std::size_t>(ItemKind::tool);
   Listing &listing = listings_[tools];

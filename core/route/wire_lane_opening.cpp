@@ -1,4 +1,5 @@
-// The opening of a connection: the protocol generation, the opening request and its answer.
+// Opens a connection: determines the protocol generation, sends the opening requests and handles
+// the responses.
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +15,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns how much the failure of an opening request says about the server's generation. A server
-// of another generation answers over HTTP with a status like 400, 404 or 405, which a connector
+// Returns what the failure of an opening request shows about the server's generation. Over HTTP, a
+// server of another generation responds with a status such as 400, 404 or 405, which the connector
 // reports as a protocol error.
 Opening::Refusal meaning_of(bh_status failure) {
   switch (failure) {
@@ -31,8 +32,8 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
-// Returns true for the error "unsupported revision" of a server that names the revision without
-// sessions among those that it supports.
+// Returns true if the error is "unsupported revision" and names the revision without sessions among
+// the supported revisions.
 bool supports_stateless(std::string_view error) {
   if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
   const std::string_view data = mcp::member(error, "data");
@@ -54,7 +55,7 @@ void WireLane::open_conversation() {
   send_opening();
 }
 
-// All opening requests of a connection share the server's time to connect.
+// All opening requests of a connection share one connect time-out.
 void WireLane::send_opening() {
   const ServerEdge &edge = opening_.edge();
   const std::uint64_t passed_ms = (host_.reactor().now_ns() - opening_since_ns_) / 1'000'000;
@@ -195,14 +196,14 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   if (handle_ != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
-  // First, so that no change is missed after a list was read.
+  // Subscribe before reading the lists, so that no change is missed after a list was read.
   if (handle_ == handle && edge.stateless()) listening_.start(server_caps_);
   if (handle_ == handle) start_first_lists();
 }
 
 // Requests all lists at once, in one round trip instead of four. The wanted lists are registered
-// first, because a connector may answer inside the call, or report a change of a list that was
-// not requested yet.
+// first, because a connector may deliver a response inside the call, or report a change to a list
+// that has not been requested yet.
 void WireLane::start_first_lists() {
   const bh_lane handle = handle_;
   const std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
@@ -220,8 +221,9 @@ void WireLane::start_first_lists() {
   if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
 }
 
-// A server may end when it gets a request before initialize. It is started once more, at once, and
-// gets initialize first. Its end is no failure.
+// Some servers exit when they receive a request before initialize. Such a server is restarted
+// immediately, but only once, and initialize is then the first request. The exit does not count as
+// a failure. Returns true if the server is restarted.
 bool WireLane::ended_on_probe(const Error &error) {
   const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
   if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
@@ -237,7 +239,8 @@ bool WireLane::ended_on_probe(const Error &error) {
   return true;
 }
 
-// The members of params._meta of a request for this client; null: for several clients.
+// Returns the members to add to params._meta of a request for this client. If `client` is null, the
+// request is for several clients.
 const RequestMeta &WireLane::meta_for(const Session *client) {
   const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
   const auto [at, fresh] = metas_.try_emplace(level);

@@ -306,7 +306,8 @@ TEST_CASE("a call with outdated headers is sent again once, after the list of to
   w.list();
   CHECK(w.again == std::vector<std::uint64_t>{w.last->id});
   CHECK(w.lane->exchanges.size == 0);
-  // The second time, the list is read, and the call gets its error.
+  // The second time, the list is read again, but the call is not sent again: it gets the server's
+  // error.
   Exchange &second = *w.table.open();
   second.call = w.last;
   second.method = mcp::Method::tools_call;

@@ -220,7 +220,7 @@ for (const [mode, args] of modes) {
     });
     assert.equal(told.params.reason, 'enough');
     await assert.rejects(send(answering(first, ANSWERS.elicit)), { code: -32602 });
-    // Nobody can repeat a request after the end of the input: a parked call does not keep the gateway.
+    // After the end of the input, no request can be repeated, so a parked call does not keep the gateway running.
     assert.equal((await send({})).resultType, 'input_required');
     pipe.child.stdin.end();
     await until('the gateway ends', () => pipe.child.exitCode !== null, 5000);
