@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
 
 namespace bulkhead {
@@ -83,7 +84,8 @@ Result<void> InputRound::add(std::string_view key, std::string_view request, Cli
   const auto kind = std::find_if(std::begin(input_kinds), std::end(input_kinds),
                                  [&](const InputKind &one) { return one.method == method; });
   if (kind == std::end(input_kinds)) {
-    return fail(BH_E_PROTOCOL, "asks for the unknown input " + std::string(method.substr(0, 60)));
+    return fail(BH_E_PROTOCOL,
+                "asks for the unknown input " + std::string(bh::cut_text(method, 60)));
   }
   std::string_view params = mcp::member(request, "params");
   if (params.empty() && kind->known == mcp::Method::roots_list) params = "{}";

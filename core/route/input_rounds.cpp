@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -18,9 +20,7 @@ std::string refusal_text(mcp::Method method, const Message &answer) {
   const std::string_view message = mcp::member(answer[answer.scan->error], "message");
   std::string text = std::string(mcp::to_string(method)) + " was refused";
   if (message.starts_with('"')) {
-    std::string_view shown = mcp::unquote(message, &scratch);
-    if (shown.size() > most) shown = shown.substr(0, most);
-    text.append(": ").append(shown);
+    text.append(": ").append(bh::cut_text(mcp::unquote(message, &scratch), most));
   }
   return text;
 }

@@ -125,6 +125,14 @@ TEST_CASE("a refusal ends the call, except of an elicitation, and the other requ
     CHECK(w.client.sent.size() == 4);  // two requests, the withdrawal of one, the result
     CHECK(w.client.sent[2].text.find("notifications/cancelled") != std::string::npos);
   }
+  SECTION("a long text is cut at a character") {
+    std::string message = "x";
+    for (int i = 0; i < 150; ++i) message += "\u00e9";
+    w.answer(w.asked()[1], R"("error":{"code":-1,"message":")" + message + "\"}");
+    REQUIRE(w.answers_sent().size() == 1);
+    CHECK(mcp::valid_json(w.answers_sent()[0]));
+    CHECK(w.answers_sent()[0].size() < 400);
+  }
   SECTION("elicitation") {
     w.answer(w.asked()[0], R"("error":{"code":-32601,"message":"no"})");
     w.answer(w.asked()[1], R"("result":{})");

@@ -205,7 +205,8 @@ test('log lines and unknown notifications are attributed to the tool of their ca
   const noise = [...says('notifications/message', { level: 'error', data: 'SECRET1' }), ...says('notifications/mine', { x: 'SECRET2' })];
   const inner = await t.gateway(profile({ local: fake('--tool', 'a', ...noise) }, ''), { args: ['--single-process'] });
   const quiet = rule('quiet', { on: 'mcp.notification', if: 'mcp.request.tool_name == "local__a"', decision: 'block' });
-  const outer = (rules) => t.gateway(`[mcpServers.up]\nurl = ${quoted(inner.url)}\n${rules}`, { args: ['--single-process'] });
+  // A server of 2026-07-28 sends log lines only to clients that have set a level.
+  const outer = (rules) => t.gateway(`[mcpServers.up]\nurl = ${quoted(inner.url)}\nprotocol = "2025-11-25"\n${rules}`, { args: ['--single-process'] });
   const told = async (rules) => {
     const client = await t.http(await outer(rules));
     assert.ok((await call(client, 'up__local__a')).result !== undefined);

@@ -337,9 +337,10 @@ test('a call that waits for input ends when its client cancels it, leaves, or it
   assert.equal(up.messages('tools/call').length, calls + 1, 'no call is sent again');
 });
 
-test('rules judge what a stateless server asks for and what the client answers', async (t) => {
+const OWN = { policies: { default: { plugin: 'policy-rules', compartment: 'own' } } };
+for (const [where, policies] of Object.entries({ endpoint: {}, own: OWN })) test(`rules judge what a stateless server asks for and what the client answers (policy: ${where})`, async (t) => {
   const block = (on, condition) => ({ on, if: condition, decision: 'block' });
-  const { client } = await asking(t, transports.http, { profile: { security: { rules: { mcp: {
+  const { client } = await asking(t, transports.http, { profile: { ...policies, security: { rules: { mcp: {
     asked: block('mcp.input_request', "mcp.input.text.contains('password') || mcp.request.method == 'sampling/createMessage'"),
     answered: block('mcp.input_response', "mcp.input.action == 'accept' && mcp.input.result.content.n == 4"),
   } } } } });
