@@ -220,7 +220,7 @@ for (const [mode, args] of modes) {
     });
     assert.equal(told.params.reason, 'enough');
     await assert.rejects(send(answering(first, ANSWERS.elicit)), { code: -32602 });
-    // Nobody can repeat a request after the end of the input: a parked call does not keep the gateway.
+    // A parked call does not keep the gateway after the end of its client's input.
     assert.equal((await send({})).resultType, 'input_required');
     pipe.child.stdin.end();
     await until('the gateway ends', () => pipe.child.exitCode !== null, 5000);
