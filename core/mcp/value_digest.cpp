@@ -122,8 +122,11 @@ class DigestWalk {
   void begin_object() { open_.push_back({true, members_.size()}); }
   void end_object() {
     const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(open_.back().first_member);
-    std::stable_sort(begin, members_.end(),
-                     [](const Member &a, const Member &b) { return is_less(a.name, b.name); });
+    // Members with the same name keep their order, which is that of their names in the text.
+    std::sort(begin, members_.end(), [](const Member &a, const Member &b) {
+      if (is_less(a.name, b.name)) return true;
+      return !is_less(b.name, a.name) && a.name.data() < b.name.data();
+    });
     CanonicalHash &hash = hashes_.back();
     hash.bytes("{");
     hash.count(static_cast<std::uint64_t>(members_.end() - begin));
