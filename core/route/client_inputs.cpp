@@ -137,7 +137,7 @@ void ClientInputs::repeat(Session &s, Incoming &request, const ParkedTicket &tic
     case ParkedInput::Phase::asked:
       return send_round(request.reply, request.id(), ticket.number);
     case ParkedInput::Phase::ended:
-      return send_end(request.reply, request.id(), std::string(*parked.end_text()),
+      return send_end(request.reply, request.id(), parked.end_text().value_or(std::string()),
                       parked.http_status());
     case ParkedInput::Phase::working:
     case ParkedInput::Phase::collecting:
