@@ -221,10 +221,10 @@ TEST_CASE("a directive that would remove values from its own file is an error") 
       CHECK(has(all(bad({base, corp(rule + directive(operation, path))})),
                 "which this file defines (/etc/b/corp.toml:"));
     }
-    CHECK(has(
-        all(bad({base, corp(directive("add", "mcpServers.a", "value = { command = \"x\" }") +
-                            directive(operation, "mcpServers.*"))})),
-        "this would remove mcpServers.a, which this file defines (/etc/b/corp.toml:1); \"lock\""));
+    CHECK(has(all(bad({base, corp(directive("add", "mcpServers.a", "value = { command = \"x\" }") +
+                                  directive(operation, "mcpServers.*"))})),
+              "this would remove mcpServers.a, which this file defines (/etc/b/corp.toml:1); use "
+              "\"lock\""));
   }
   good({base, corp(rule + directive("forbid", "security.rules.mcp.b") +
                    directive("forbid", "mcpServers.*") + directive("remove", "profiles"))});

@@ -57,7 +57,7 @@ TEST_CASE("a byte outside ASCII is not decoded as a base64 letter") {
       CHECK_FALSE(verify_minisign(kText, changed, keys(kKey)).has_value());
       ++slashes;
     }
-    CHECK(slashes > 3);
+    CHECK(slashes > 1);
   }
   std::string key(kKey);
   REQUIRE(key.find('/') != key.npos);

@@ -571,7 +571,7 @@ TEST_CASE("removing a server resolves the approval requests of its calls") {
   Profile next = w.profile;
   next.servers.erase(next.servers.begin());
   REQUIRE(w.host->apply(next).has_value());
-  REQUIRE(w.turn_until([&] { return c.has("the call has not run"); }));
+  REQUIRE(w.turn_until([&] { return c.has("the request has not run"); }));
   CHECK(w.pending().empty());
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
 }

@@ -499,7 +499,7 @@ test('a resolved approval request is logged without its arguments', async (t) =>
   const { log: file } = await statusOf(gateway);
   assert.ok(existsSync(file), file);
   const line = await until('the log line', () => readFileSync(file, 'utf8').split('\n').find((one) => one.includes(q.id)));
-  assert.match(line, /denied by api.*"a" at "local", rule "test-rule", digest [0-9a-f]{64}/);
+  assert.match(line, /denied by api.*"a" on server "local", rule "test-rule", digest [0-9a-f]{64}/);
   assert.ok(!readFileSync(file, 'utf8').includes('hunter2'));
 });
 

@@ -477,7 +477,7 @@ for (const sandbox of ['home-read-only', 'off']) {
     }
     const log = readdirSync(join(gateway.dir, 'state'), { recursive: true, withFileTypes: true }).filter((entry) => entry.name === 'bulkhead.log');
     const logged = log.map((entry) => read(join(entry.parentPath ?? entry.path, entry.name))).join('');
-    assert.equal(logged.split(`server "tool" starts in ${gateway.dir}, where the gateway was started`).length, 2, logged);
+    assert.equal(logged.split(`server "tool" starts in ${gateway.dir}, the gateway's working directory`).length, 2, logged);
     const doctor = runProgram(t, ['doctor', '--config', '{config}'], { profile: { mcpServers: Object.fromEntries(servers) } }).stdout;
     assert.match(doctor, /^warn  servers that run in the gateway's working directory: tool\n {6}\S/m);
   });

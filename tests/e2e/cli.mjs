@@ -345,7 +345,7 @@ test('import adds servers to a profile, keeps its servers, and names servers tha
   const text = onStdout(write());
   assert.match(text, /^Added: web, idle, web-2$|^Added: web, web-2, idle$/m);
   assert.match(text, /^Already in the profile, kept: time$/m);
-  assert.match(text, /^Not changed: notes has a different definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); --force/m);
+  assert.match(text, /^Not changed: notes has a different definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); use --force/m);
   assert.match(text, /run twice:\n.*\n *Claude Code +~\/\.claude\.json +time, web\n *Cursor +~\/\.cursor\/mcp\.json +time, web\nRemove these entries/);
   assert.ok(!text.includes('k123'), text);
   assert.ok(readFileSync(target, 'utf8').startsWith(before), 'the profile stays as it is');

@@ -142,7 +142,7 @@ test('warm fills the private cache and stores the list before the first start', 
   await gateway.stop();
   const all = cli('warm');
   assert.equal(all.code, 0, show(all));
-  assert.match(all.stdout, /^own +stdio +ready +1$/m);
+  assert.match(all.stdout, /^own +stdio +ready +1 +2025-11-25$/m);
   assert.match(all.stdout, /^lacks +stdio +disabled +- +the environment variable NOT_SET is not set/m);
   const broken = runProgram(t, ['warm', '--config', '{config}'], { profile: { state_dir: state, mcpServers: { gone: { command: '/no/such/program' } } } });
   assert.equal(broken.code, 1, show(broken));
@@ -187,7 +187,7 @@ test('import starts the written servers once by default', async (t) => {
   const cli = (...words) => runProgram(t, words, { env: { HOME: home } });
   const done = cli('import', '--write', file);
   assert.equal(done.code, 0, show(done));
-  assert.match(done.stdout, /^s +stdio +ready +1$/m);
+  assert.match(done.stdout, /^s +stdio +ready +1 +2025-11-25$/m);
   assert.match(done.stderr, /some servers did not start/);
   const again = cli('import', '--write', file);
   assert.match(again.stdout, /^Already in the profile, kept: s, broken$/m);

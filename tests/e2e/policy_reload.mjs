@@ -324,7 +324,7 @@ both('policy check and explain report a running gateway of this profile with oth
   const check = (file = 'gateway.toml') => policy('', 'check', file);
   const explain = (...words) => policy(asked, 'explain', '-', '--config', gateway.config, ...words);
   const same = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has these rules in force`);
-  const other = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has DIFFERENT rules in force: 0 rules, while the files have 1 rule\\. Run .bulkhead reload. to apply them`);
+  const other = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has DIFFERENT rules in force: 0 rules, while the files have 1 rule\\. Run .bulkhead reload. to apply the rules in the files`);
   assert.match(check(), same);
   write(gateway, servers() + rule('one', 'a'));
   assert.match(check(), other);

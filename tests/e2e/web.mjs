@@ -229,9 +229,9 @@ const harm = {
   '/nothing': /request failed/,
   '/header-large': /request failed/,
   '/headers-many': /request failed/,
-  '/to?url=file:///etc/passwd': /redirect is not followed.*scheme "file"/,
-  '/to?url=gopher://127.0.0.1/': /redirect is not followed/,
-  '/to?url=http://0x7f000001/': /redirect is not followed/,
+  '/to?url=file:///etc/passwd': /redirect was not followed.*scheme "file"/,
+  '/to?url=gopher://127.0.0.1/': /redirect was not followed/,
+  '/to?url=http://0x7f000001/': /redirect was not followed/,
 };
 const harmless = {
   '/': 'hello',
