@@ -4,6 +4,7 @@
 
 #include "route/exchange.hpp"
 #include "route/lane.hpp"
+#include "route/repeated_request.hpp"
 
 namespace bulkhead {
 
@@ -84,12 +85,7 @@ bool may_have_run(const Call &call) noexcept {
 }
 
 bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared) {
-  const Message &request = hand.message;
-  if (request.scan->unknown_params != 0) {
-    const std::string_view params = request[request.scan->params];
-    if (!mcp::member(params, "inputResponses").empty()) return false;
-    if (!mcp::member(params, "requestState").empty()) return false;
-  }
+  if (Repetition::in(hand.message)) return false;
   if (call.input == nullptr) call.input = std::make_unique<CallInput>();
   call.input->request = parked(hand);
   call.input->declared = declared;

@@ -37,6 +37,14 @@ struct Repetition {
     });
     return out;
   }
+  // Returns true if the request has one of the two members, whatever revision its client uses.
+  static bool in(const Message &request) noexcept {
+    bool found = false;
+    if (request.scan->extra_params && may_be_repeated(request.scan->method)) {
+      each_member(request, [&found](bool, std::string_view, std::string_view) { found = true; });
+    }
+    return found;
+  }
   // Removes both members from a request.
   static void remove(Splice *splice, const Message &request) noexcept {
     RemovedMembers removed(request.bytes);
@@ -52,8 +60,12 @@ struct Repetition {
   template <class F>
   static void for_each(const Message &request, const F &f) noexcept {
     const mcp::Scan &scan = *request.scan;
-    if (!scan.modern || !scan.extra_params || !may_be_repeated(scan.method)) return;
-    mcp::for_each_member(request[scan.params], [&f](std::string_view key, std::string_view value) {
+    if (scan.modern && scan.extra_params && may_be_repeated(scan.method)) each_member(request, f);
+  }
+  template <class F>
+  static void each_member(const Message &request, const F &f) noexcept {
+    const std::string_view params = request[request.scan->params];
+    mcp::for_each_member(params, [&f](std::string_view key, std::string_view value) {
       const std::string_view name = key.substr(1, key.size() - 2);
       const bool is_state = mcp::json::same_text(name, "requestState");
       if (is_state || mcp::json::same_text(name, "inputResponses")) f(is_state, key, value);

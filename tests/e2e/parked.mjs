@@ -360,7 +360,7 @@ for (const [mode, args] of modes) {
       }
       const requests = { one: { method: 'elicitation/create', params: { mode: 'form', ...FORM } }, two: ASKS.sample };
       const both = await client.callTool({ name: 'p__ask', arguments: { requests, state: 'st' } });
-      assert.deepEqual(JSON.parse(both.content[0].text), { one: ANSWERS.elicit, two: ANSWERS.sample });
+      assert.deepEqual(JSON.parse(both.content[0].text), { responses: { one: ANSWERS.elicit, two: ANSWERS.sample }, state: 'st' });
     }
   });
 }
@@ -381,7 +381,7 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   assert.notEqual(interim.requestState, given.state);
   const good = answering(interim, ANSWERS.elicit);
   const { answer } = await call(http, 's__ask', { args: given }, good);
-  assert.deepEqual(JSON.parse(answer.result.content[0].text), good.inputResponses);
+  assert.deepEqual(JSON.parse(answer.result.content[0].text), { responses: good.inputResponses, state: given.state });
   const [, sent] = server.messages('tools/call');
   assert.equal(sent.params.requestState, given.state);
   assert.deepEqual(sent.params.inputResponses, good.inputResponses);
@@ -397,13 +397,13 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   const { answer: round } = await call(http, 's__ask', { args: guarded }, answering(form, { action: 'accept', content: { decision: 'allow' } }));
   assert.deepEqual(round.result.inputRequests, requests, show(round));
   const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(round.result, ANSWERS.elicit));
-  assert.deepEqual(JSON.parse(last.result.content[0].text), good.inputResponses);
+  assert.deepEqual(JSON.parse(last.result.content[0].text), { responses: good.inputResponses, state: 'guarded' });
   assert.equal(server.messages('tools/call').length, 4);
   // A server without a state gets none.
   const plain = await asked(http, 's__ask', { args: { requests } });
   assert.equal(plain.requestState, undefined);
   const { answer: end } = await call(http, 's__ask', { args: { requests } }, { inputResponses: good.inputResponses });
-  assert.deepEqual(JSON.parse(end.result.content[0].text), good.inputResponses);
+  assert.deepEqual(JSON.parse(end.result.content[0].text), { responses: good.inputResponses });
 });
 
 test('a client cannot use the state of another principal', async (t) => {
