@@ -5,6 +5,8 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "mcp/for_each.hpp"
+#include "mcp/json_names.hpp"
 #include "route/answer_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
@@ -146,9 +148,8 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
   if (needs_.states == nullptr || needs_.gate.judges_inputs()) return false;
   const auto inputs = url_inputs(answer[answer.scan->error]);
   if (!inputs) return false;
-  const auto state =
-      needs_.states->seal(RequestState{call.server, {}, call.approved, call.approved_rule}, call,
-                          needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  const auto state = needs_.states->seal(RequestState{call.server, {}}, call,
+                                         needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
   if (!state) return false;
   const std::string result =
       formed_result(*call.request.reply.form, R"({"resultType":"input_required","inputRequests":)" +
@@ -160,14 +161,35 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
   return true;
 }
 
+namespace {
+
+// Returns true if a client may read the result as a request for input, however the names and the
+// type are written. The scanner recognizes only names without escape sequences.
+bool reads_as_input_request(std::string_view result) {
+  bool asks = false, typed = false;
+  if (!result.starts_with('{')) return false;
+  mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
+    const std::string_view name = key.substr(1, key.size() - 2);
+    if (mcp::json::same_text(name, "inputRequests")) asks = true;
+    if (!mcp::json::same_text(name, "resultType")) return;
+    std::string scratch;
+    const bool complete =
+        value.starts_with('"') && mcp::unquote(value, &scratch) == "complete" && !typed;
+    asks = asks || !complete;
+    typed = true;
+  });
+  return asks;
+}
+
+}  // namespace
+
 // If the result asks a client of the server's own generation for input, replaces the server's
 // requestState with a requestState that the gateway has sealed. *room stores the replacement.
 // Returns false if the call has been ended with an error instead.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const mcp::Scan &scan = *answer.scan;
-  const bool asks = answer[scan.result_type].find("\"input_required\"") != std::string_view::npos;
-  if (!asks || call.session == nullptr || !call.session->repeats_requests) return true;
+  if (call.session == nullptr || !call.session->repeats_requests) return true;
   const auto fail = [&](std::string_view why) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + call.server + "\" asks for input" + std::string(why),
@@ -175,13 +197,13 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
     return false;
   };
   // The policy can evaluate only single requests, but this result may contain several.
-  if (needs_.gate.judges_inputs())
+  if (needs_.gate.judges_inputs() && reads_as_input_request(answer[scan.result]))
     return fail(", which the rules about inputs cannot evaluate yet");
+  if (answer[scan.result_type].find("\"input_required\"") == std::string_view::npos) return true;
   const std::string_view token = mcp::member(answer[scan.result], "requestState");
   if (!token.starts_with('"') || needs_.states == nullptr) return true;
-  const auto sealed = needs_.states->seal(
-      RequestState{call.server, std::string(token), call.approved, call.approved_rule}, call,
-      needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
+  const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
+                                          needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
   if (!sealed) return fail(" with a requestState that is too long");
   *room = *sealed;
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());

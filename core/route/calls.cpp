@@ -7,6 +7,7 @@
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
+#include "route/repeated_request.hpp"
 #include "route/upstream.hpp"
 #include "route/view.hpp"
 
@@ -116,11 +117,6 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   if (s.repeats_requests) {
     call->request.target.assign(mcp::unquote(request.message[target.range], &scratch));
     call->request.arguments.assign(request.message[scan.arguments]);
-  }
-  if (request.state != nullptr) {
-    call->judged = true;
-    call->approved = request.state->approved;
-    call->approved_rule = request.state->approved_rule;
   }
   call->start_ns = request.start_ns;
   call->bytes_in = request.message.size();
@@ -260,8 +256,22 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
+// Returns true if the client answers a server directly and a policy evaluates such answers. They
+// reach the server inside its own request, where the policy cannot evaluate them one by one.
+bool Calls::has_unjudged_inputs(const Call &call, const CallInHand &hand) const {
+  return needs_.gate.judges_inputs() && call.session != nullptr && call.session->repeats_requests &&
+         !Repetition::of(hand.message).responses.empty();
+}
+
 Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   if (call.rules != rules_) return Step::pins;
+  if (has_unjudged_inputs(call, hand)) {
+    needs_.ends.fail(call, code::invalid_params,
+                     "params.inputResponses cannot be forwarded, because rules about inputs cannot "
+                     "evaluate them; the request has not run",
+                     BH_OUTCOME_ERROR);
+    return std::nullopt;
+  }
   Lane &lane = *lane_for(hand);
   if (is_subscription(call.method) && !continues_subscription(call, hand)) return std::nullopt;
   Exchange *exchange = needs_.exchanges.open();

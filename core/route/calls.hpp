@@ -152,6 +152,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   Next ask_person(Call &call, const CallInHand &hand, const Gate::Decision &decision);
   Next confirm(Call &call, const CallInHand &hand);
   Next record(Call &call, const CallInHand &hand);
+  bool has_unjudged_inputs(const Call &call, const CallInHand &hand) const;
   Next send(Call &call, const CallInHand &hand);
   bool continues_subscription(Call &call, const CallInHand &hand);
 

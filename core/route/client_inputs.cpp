@@ -100,15 +100,34 @@ void ClientInputs::close_round(const ParkedInputs::Due &due) {
     if (call->stage == Stage::awaiting_repeat) give_up_place(*call);
   }
   for (const std::uint64_t request : due.requests) {
-    const auto waiting = waiting_.extract(request);
-    if (!waiting.empty()) send_round(waiting.mapped().reply, waiting.mapped().id, due.number);
+    auto waiting = waiting_.extract(request);
+    if (waiting.empty()) continue;
+    if (awaits_end(due.number)) {
+      inputs_.wait(due.number, request);
+      waiting_.insert(std::move(waiting));
+      continue;
+    }
+    send_round(waiting.mapped().reply, waiting.mapped().id, due.number);
   }
+}
+
+// Returns true if the call has ended and its end is held back until its record is stored.
+bool ClientInputs::awaits_end(std::uint64_t number) {
+  const ParkedInput *parked = inputs_.find(number);
+  return parked != nullptr && parked->phase() != ParkedInput::Phase::ended &&
+         call_of(number) == nullptr;
 }
 
 void ClientInputs::send_round(const ReplyTo &reply, std::string_view id, std::uint64_t number) {
   const Call *call = call_of(number);
   const ParkedInput *parked = inputs_.find(number);
-  if (call == nullptr || parked == nullptr) return;
+  if (parked != nullptr && parked->phase() == ParkedInput::Phase::ended) {
+    return send_end(reply, id, parked->end_text().value_or(std::string()), parked->http_status());
+  }
+  if (call == nullptr || parked == nullptr) {
+    return needs_.answers.error(reply, id, code::invalid_params,
+                                to_string(RetryFault::unknown_call));
+  }
   const std::uint64_t expires_ns =
       needs_.reactor.now_ns() + (parked->answer_ms() + ParkedInputs::rejoin_ms) * ns_per_milli;
   const auto state = needs_.states.seal(inputs_.ticket(number), *call, expires_ns);
@@ -135,6 +154,11 @@ void ClientInputs::repeat(Session &s, Incoming &request, const ParkedTicket &tic
   const ParkedInput &parked = *inputs_.find(ticket.number);
   switch (parked.phase()) {
     case ParkedInput::Phase::asked:
+      if (awaits_end(ticket.number)) {
+        waiting_.emplace(s.handle,
+                         Waiting{request.reply, std::string(request.id()), ticket.number});
+        return inputs_.wait(ticket.number, s.handle);
+      }
       return send_round(request.reply, request.id(), ticket.number);
     case ParkedInput::Phase::ended:
       return send_end(request.reply, request.id(), parked.end_text().value_or(std::string()),

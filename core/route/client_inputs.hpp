@@ -99,6 +99,7 @@ class ClientInputs final : public Asks::Inputs {
   void send_end(const ReplyTo &reply, std::string_view id, std::string_view end,
                 std::uint32_t http_status);
   Call *call_of(std::uint64_t number);
+  bool awaits_end(std::uint64_t number);
   void start_timer();
   void turn();
 

@@ -78,9 +78,6 @@ struct Repetition {
 struct RequestState {
   std::string server;  // that has sent it; no other one receives it
   std::string token;   // JSON string, as the server wrote it; empty: the server has sent none
-  // Whether a human approver has allowed the request, and the rule that required the approval.
-  bool approved = false;
-  std::string approved_rule;
 };
 
 }  // namespace bulkhead

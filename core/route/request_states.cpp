@@ -1,7 +1,5 @@
 #include "route/request_states.hpp"
 
-#include <array>
-
 #include "route/call.hpp"
 #include "route/session.hpp"
 
@@ -14,22 +12,14 @@ constexpr char part_end = '\0';
 
 std::string payload_of(const RequestState &state) {
   std::string out = state.server;
-  out.append(1, part_end).append(1, state.approved ? '1' : '0');
-  out.append(state.approved_rule).append(1, part_end).append(state.token);
+  out.append(1, part_end).append(state.token);
   return out;
 }
 
 std::optional<RequestState> read_payload(std::string_view payload) {
-  std::array<std::string_view, 2> parts;
-  for (std::string_view &part : parts) {
-    const std::size_t end = payload.find(part_end);
-    if (end == std::string_view::npos) return std::nullopt;
-    part = payload.substr(0, end);
-    payload.remove_prefix(end + 1);
-  }
-  if (parts[1].empty()) return std::nullopt;
-  return RequestState{std::string(parts[0]), std::string(payload), parts[1].front() == '1',
-                      std::string(parts[1].substr(1))};
+  const std::size_t end = payload.find(part_end);
+  if (end == std::string_view::npos) return std::nullopt;
+  return RequestState{std::string(payload.substr(0, end)), std::string(payload.substr(end + 1))};
 }
 
 // Names that contain a NUL cannot be stored, because a NUL ends the name in the payload.
@@ -61,7 +51,7 @@ std::optional<std::string> RequestStates::seal(const ParkedTicket &ticket, const
 
 std::optional<std::string> RequestStates::seal(const RequestState &state, const Call &call,
                                                std::uint64_t expires_ns) const {
-  if (has_part_end(state.server) || has_part_end(state.approved_rule)) return std::nullopt;
+  if (has_part_end(state.server)) return std::nullopt;
   return seal(StateKind::server, payload_of(state), call, expires_ns);
 }
 

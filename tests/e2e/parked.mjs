@@ -1,7 +1,7 @@
 // What servers ask clients of MCP 2026-07-28 (elicitation, sampling, roots) and the gateway's approval
 // forms: the client gets an input_required result and repeats its request. Also attacks on it.
 import { writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { assert, events, fake, importFromNpm, node, root, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
 import { Records } from './records.mjs';
@@ -38,8 +38,8 @@ const calls = (log) => lines(log, '<', 'tools/call').map((one) => one.params.nam
 // A call until its first answer, and the same with answers.
 const call = (http, name, { args: given = { n: 1 }, method = 'tools/call', ...options } = {}, more = {}) =>
   http.send(method, { name, arguments: given, ...more }, { more: CAPABLE, ...options });
-async function asked(http, name, options) {
-  const { answer, status } = await call(http, name, options);
+async function asked(http, name, { more, ...options } = {}) {
+  const { answer, status } = await call(http, name, options, more);
   assert.equal(status, 200);
   assert.equal(answer.result?.resultType, 'input_required', show(answer));
   assert.deepEqual(check.errors(answer, 'tools/call'), []);
@@ -302,6 +302,44 @@ for (const [mode, args] of modes) {
     const requests = { one: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
     const passing = await call(http, 'p__ask', { args: { requests } });
     assert.match(passing.answer.error?.message ?? show(passing.answer), /server "p" asks for input, which the rules about inputs cannot evaluate/);
+    // Responses that no request preceded do not reach a server of 2026-07-28 either.
+    await refused(http, 'p__ask', { inputResponses: { one: ANSWERS.elicit } }, /inputResponses cannot be forwarded/, { args: { requests } });
+  });
+
+  test(`a server cannot hide a request for input from the rules, ${mode}`, async (t) => {
+    const asks = `"inputRequests":{"one":${JSON.stringify({ method: 'elicitation/create', params: { mode: 'form', ...FORM } })}}`;
+    const results = {
+      name: `{"result\\u0054ype":"input_required",${asks}}`,
+      value: `{"resultType":"input_requ\\u0069red",${asks}}`,
+      twice: `{"resultType":"input_required","resultType":"complete",${asks}}`,
+      requests: `{"resultType":"complete","content":[],"input\\u0052equests":{}}`,
+      fine: '{"resultType":"complete","content":[]}',
+    };
+    const tools = Object.keys(results).map((name) => ({ name, inputSchema: { type: 'object' } }));
+    const lists = { 'server/discover': { supportedVersions: [REVISION], capabilities: { tools: {} }, serverInfo: { name: 'raw', version: '1' } }, 'tools/list': { tools } };
+    const web = createServer((request, response) => {
+      let text = '';
+      request.on('data', (data) => (text += data));
+      request.on('end', () => {
+        const { id, method, params } = JSON.parse(text);
+        const result = results[params?.name] ?? JSON.stringify({ resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...lists[method] });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
+      });
+    });
+    await new Promise((done) => web.listen(0, '127.0.0.1', done));
+    t.defer(() => web.close());
+    const rule = { on: 'mcp.input_request', if: 'mcp.request.method == "elicitation/create"', decision: 'block' };
+    const gateway = await t.gateway({
+      mcpServers: { raw: { url: `http://127.0.0.1:${web.address().port}/mcp` } },
+      security: { rules: { mcp: { none: rule } } },
+    }, { args });
+    const http = await httpOf(t, gateway);
+    for (const name of Object.keys(results)) {
+      const { answer } = await call(http, `raw__${name}`);
+      if (name === 'fine') assert.deepEqual(answer.result?.content, [], show(answer));
+      else assert.ok(answer.error, `${name}: ${show(answer)}`);
+    }
   });
 
   test(`the end of a parked call reaches its client after the server or the profile has gone, ${mode}`, async (t) => {
@@ -389,16 +427,24 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   await refused(http, 's__ask', good, /other arguments/, { args: { requests } });
   await refused(http, 'other__ask', good, /another method, name or URI/, { args: given });
   assert.equal(server.messages('tools/call').length, 2);
-  // An approval is valid for the whole call.
+  // An approval is valid for one request: each repetition requires another one, also if the state
+  // and the answers of an earlier repetition are sent again.
   const guarded = { requests, state: 'guarded' };
   const form = await asked(http, 's__ask', { args: guarded });
   assert.match(Object.values(form.inputRequests)[0].params.message, /Tool: ask/);
   assert.equal(server.messages('tools/call').length, 2);
   const { answer: round } = await call(http, 's__ask', { args: guarded }, answering(form, { action: 'accept', content: { decision: 'allow' } }));
   assert.deepEqual(round.result.inputRequests, requests, show(round));
-  const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(round.result, ANSWERS.elicit));
-  assert.deepEqual(JSON.parse(last.result.content[0].text), { responses: good.inputResponses, state: 'guarded' });
-  assert.equal(server.messages('tools/call').length, 4);
+  assert.equal(server.messages('tools/call').length, 3);
+  const repeated = answering(round.result, ANSWERS.elicit);
+  for (let sent = 3; sent < 5; ++sent) {
+    const again = await asked(http, 's__ask', { args: guarded, more: repeated });
+    assert.match(Object.values(again.inputRequests)[0].params.message, /Tool: ask/);
+    assert.equal(server.messages('tools/call').length, sent, 'the server is not called before the approval');
+    const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(again, { action: 'accept', content: { decision: 'allow' } }));
+    assert.deepEqual(JSON.parse(last.result.content[0].text), { responses: good.inputResponses, state: 'guarded' });
+    assert.equal(server.messages('tools/call').length, sent + 1);
+  }
   // A server without a state gets none.
   const plain = await asked(http, 's__ask', { args: { requests } });
   assert.equal(plain.requestState, undefined);
