@@ -276,7 +276,8 @@ for (const [mode, args] of modes) {
 
   test(`rules read what clients are asked and what they answer, ${mode}`, async (t) => {
     const log = t.path('log');
-    const stateless = { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION };
+    // The SDK is outside of the sandbox's view.
+    const stateless = { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION, sandbox: 'off' };
     const gateway = await t.gateway({
       mcpServers: { a: asking(log), p: stateless },
       security: {
@@ -379,7 +380,7 @@ for (const [mode, args] of modes) {
     const gateway = await t.gateway({
       mcpServers: {
         a: asking(log),
-        p: { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION },
+        p: { command: node, args: [`${root}/tests/fixtures/stateless_server.mjs`, 'stdio'], protocol: REVISION, sandbox: 'off' },
       },
     }, { args });
     const [command, words, { env, cwd }] = gateway.stdioCommand();
