@@ -38,8 +38,8 @@ const calls = (log) => lines(log, '<', 'tools/call').map((one) => one.params.nam
 // A call until its first answer, and the same with answers.
 const call = (http, name, { args: given = { n: 1 }, method = 'tools/call', ...options } = {}, more = {}) =>
   http.send(method, { name, arguments: given, ...more }, { more: CAPABLE, ...options });
-async function asked(http, name, { more, ...options } = {}) {
-  const { answer, status } = await call(http, name, options, more);
+async function asked(http, name, { members, ...options } = {}) {
+  const { answer, status } = await call(http, name, options, members);
   assert.equal(status, 200);
   assert.equal(answer.result?.resultType, 'input_required', show(answer));
   assert.deepEqual(check.errors(answer, 'tools/call'), []);
@@ -439,7 +439,7 @@ test('a server of 2026-07-28 gets its own state back', async (t) => {
   assert.equal(server.messages('tools/call').length, 3);
   const repeated = answering(round.result, ANSWERS.elicit);
   for (let sent = 3; sent < 5; ++sent) {
-    const again = await asked(http, 's__ask', { args: guarded, more: repeated });
+    const again = await asked(http, 's__ask', { args: guarded, members: repeated });
     assert.match(Object.values(again.inputRequests)[0].params.message, /Tool: ask/);
     assert.equal(server.messages('tools/call').length, sent, 'the server is not called before the approval');
     const { answer: last } = await call(http, 's__ask', { args: guarded }, answering(again, { action: 'accept', content: { decision: 'allow' } }));
