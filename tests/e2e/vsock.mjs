@@ -309,7 +309,7 @@ test('E06 older guests can send lines after the metadata line', async (t) => {
 });
 
 test('a guest that does not read is disconnected; others are not affected', async (t) => {
-  const { gateway, socket } = await start(t, { up: fake('--tool', 'big', '--size', 'big=500000') }, { write_timeout_ms: 300 });
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'big', '--size', 'big=500000') }, { write_timeout_ms: 1500 });
   const slow = new Guest(t, socket);
   const good = new Guest(t, socket);
   await good.request('tools/list');
