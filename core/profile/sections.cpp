@@ -114,8 +114,8 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
-// Reports unknown sections. If the file appears to be another program's settings file, reports only
-// a single error.
+// Reports unknown sections. If the file appears to be a settings file of another program, reports
+// only a single error.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)

@@ -13,12 +13,6 @@
 
 namespace bulkhead {
 
-// Returns true if the result of this method may ask for input.
-constexpr bool may_ask_for_input(mcp::Method method) noexcept {
-  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
-         method == mcp::Method::resources_read;
-}
-
 struct CallInput {
   ParkedCall request;       // as it was sent
   ClientCaps declared = 0;  // by the gateway, in this request

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "route/approval_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
@@ -448,86 +447,6 @@ void Calls::refuse(Call &call, const Gate::Decision &decision) {
   needs_.answers.error(call.request.reply, call.request.id, code::invalid_request, text);
 }
 
-// ---- human approval --------------------------------------------------------------------------
-
-void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
-                           const ApprovalScope &scope) {
-  Call *call = needs_.calls.get(id);
-  if (call == nullptr) return;
-  if (loop().running()) return loop().post_approval(*call, allow, surface, scope);
-  const CallLoop::Run run(loop());
-  take_approval(*call, allow, surface, scope);
-}
-
-void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
-                          const ApprovalScope &wanted) {
-  if (call.stage != Stage::approving) return;
-  const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
-  // If the rules were replaced in the meantime, the approval does not cover other calls to the
-  // tool.
-  const bool outdated = wanted.tool && call.rules != rules_;
-  const ApprovalScope scope = outdated || !allow ? ApprovalScope{} : wanted;
-  const auto question = needs_.desk.close(call, end, surface, scope);
-  if (!question) return;
-  CallInHand hand = needs_.parking.take(call);
-  if (!allow) {
-    ++needs_.counters.approvals_denied;
-    return refuse(
-        call, ApprovalDesk::unapproved(call.approved_rule, question->reason, "which was denied"));
-  }
-  ++needs_.counters.approvals_allowed;
-  // The grant must not apply to a program that has replaced this server.
-  if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
-  call.approved = true;
-  // The rules may have been replaced during the wait, so the call is evaluated again.
-  advance(call, hand, Step::judge);
-}
-
-Result<void> Calls::answer_approval(const ApprovalAnswer &answer) {
-  if (answer.revoke) return needs_.desk.revoke(answer);
-  const auto call = needs_.desk.find(answer);
-  if (!call.has_value()) return std::unexpected(call.error());
-  approval_given(*call, answer.allow, answer.surface, answer.scope);
-  return {};
-}
-
-void Calls::form_answered(std::uint64_t id, const Message &message) {
-  const FormAnswer answer = read_approval_form(message.bytes, *message.scan);
-  if (!answer.shown) return form_lost(id);
-  approval_given(id, answer.allow, ApprovalSurface::elicitation, answer.scope);
-}
-
-void Calls::form_lost(std::uint64_t id) {
-  const Call *call = needs_.calls.get(id);
-  if (call == nullptr || needs_.desk.somebody_watches()) return;
-  if (call->session != nullptr && call->session->closing) return;
-  withdraw(id, "but the client cannot be asked for approval");
-}
-
-void Calls::withdraw(std::uint64_t id, std::string_view why) {
-  Call *call = needs_.calls.get(id);
-  if (call == nullptr) return;
-  if (loop().running()) return loop().post_withdrawal(*call, why);
-  const CallLoop::Run run(loop());
-  take_withdrawal(*call, why);
-}
-
-void Calls::take_withdrawal(Call &call, std::string_view why) {
-  if (call.stage != Stage::approving) return;
-  const auto question = needs_.desk.close(call, ApprovalEnd::withdrawn);
-  if (!question) return;
-  needs_.parking.take(call);
-  refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason, why));
-}
-
-void Calls::withdraw_questions(const Session &s) {
-  std::vector<std::uint64_t> ids;
-  for (const Call *call = s.open_calls.head; call != nullptr; call = call->session_next) {
-    if (call->stage == Stage::approving) ids.push_back(call->id);
-  }
-  for (const std::uint64_t id : ids) withdraw(id, "but the client closed its input");
-}
-
 // ---- records ---------------------------------------------------------------------------------
 
 void Calls::records_committed() {
@@ -583,15 +502,6 @@ void Calls::take_time_out(Call &call) {
     case Stage::awaiting_list:
       return;  // there is no call yet
   }
-}
-
-void Calls::approval_expired(Call &call) {
-  const auto question = needs_.desk.close(call, ApprovalEnd::expired);
-  needs_.parking.take(call);
-  ++needs_.counters.approvals_expired;
-  refuse(call, ApprovalDesk::unapproved(
-                   call.approved_rule, question ? question->reason : std::string(),
-                   "which was not given within " + std::to_string(call.timeout_ms) + " ms"));
 }
 
 void Calls::policy_timed_out(Call &call, bool about_answer) {

@@ -10,6 +10,7 @@
 #include "route/call_input.hpp"
 #include "route/protocol.hpp"
 #include "route/removed_members.hpp"
+#include "route/repeated_request.hpp"
 #include "route/request_meta.hpp"
 #include "route/stateless_server_edge.hpp"
 
@@ -98,7 +99,7 @@ class StatelessAnswerForm final : public AnswerForm {
     if (scan.result_type.empty()) return {};  // complete
     const std::string_view type = value_of(answer[scan.result_type]);
     if (type == R"("complete")") return {};
-    if (type == R"("input_required")" && may_ask_for_input(method)) return {};
+    if (type == R"("input_required")" && may_be_repeated(method)) return {};
     return "sent a result with the unknown type " + std::string(type.substr(0, 40));
   }
 

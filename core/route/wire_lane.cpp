@@ -170,7 +170,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   // A client of the same revision as the server repeats its request itself. For other clients, the
   // gateway repeats the request.
   const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
-  if (bridged && may_ask_for_input(e.method) && !keep_for_input(*e.call, hand, caps_)) {
+  if (bridged && may_be_repeated(e.method) && !keep_for_input(*e.call, hand, caps_)) {
     return host_.fail_call(*e.call, code::invalid_params,
                            "params.inputResponses and params.requestState are members of MCP " +
                                std::string(StatelessServerEdge::revision),
