@@ -142,7 +142,7 @@ for (const [mode, args] of modes) {
 
   test(`forged, foreign, changed and expired states are rejected, ${mode}`, async (t) => {
     const log = t.path('log');
-    const gateway = await t.gateway({ mcpServers: { a: asking(log), b: asking(t.path('b')) }, limits: { ask_timeout_ms: 1500 } }, { args });
+    const gateway = await t.gateway({ mcpServers: { a: asking(log), b: asking(t.path('b')) }, limits: { ask_timeout_ms: 4000 } }, { args });
     const http = await httpOf(t, gateway);
     const interim = await asked(http, 'a__elicit');
     const good = answering(interim, ANSWERS.elicit);

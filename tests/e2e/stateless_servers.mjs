@@ -463,7 +463,7 @@ test('protocol pins the revision', async (t) => {
   assert.equal(up.messages('initialize')[0].params.protocolVersion, '2025-06-18');
   const names = await client.toolNames();
   assert.ok(!names.some((name) => name.startsWith('wrong__')));
-  assert.match(gateway.stderr(), /^wrong .* rejected server\/discover/m);
+  await until('the reason is shown', () => /^wrong .* rejected server\/discover/m.test(gateway.stderr()));
 });
 
 await run();
