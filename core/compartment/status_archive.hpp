@@ -23,8 +23,8 @@ void archive(Ar &ar, PluginStatus &v) {
 
 template <class Ar>
 void archive(Ar &ar, ClientStatus &v) {
-  auto &[claimed_name, process_name, transport, sessions, calls] = v;
-  ar(claimed_name, process_name, transport, sessions, calls);
+  auto &[claimed_name, process_name, transport, protocol, sessions, calls] = v;
+  ar(claimed_name, process_name, transport, protocol, sessions, calls);
 }
 
 template <class Ar>

@@ -612,7 +612,7 @@ TEST_CASE("telemetry: all members of a record are delivered") {
   struct Reader {
     std::string request, response, trace, reason, id, claimed_name;
     std::uint64_t params = 0, result = 0;
-    std::uint32_t action = 0, flags = 0;
+    std::uint32_t action = 0, flags = 0, client_revision = 0, server_revision = 0;
   } reader;
   static constexpr bh_telemetry table{
       sizeof(bh_telemetry), 0,
@@ -628,7 +628,9 @@ TEST_CASE("telemetry: all members of a record are delivered") {
              one.params_bytes,
              one.result_bytes,
              one.action,
-             one.flags};
+             one.flags,
+             one.client_revision,
+             one.server_revision};
         return n;
       },
       nullptr};
@@ -653,6 +655,8 @@ TEST_CASE("telemetry: all members of a record are delivered") {
   record.result_bytes = 2;
   record.action = BH_VERDICT_REWRITE;
   record.flags = BH_RECORD_REQUEST_CUT;
+  record.client_revision = 20250618;
+  record.server_revision = 20260728;
   const bh_record *pointer = &record;
   REQUIRE(TelemetryClientStub::table().batch(&client, &pointer, 1) == 1);
   REQUIRE(w.until([&] { return client.kept() == 0; }));
@@ -666,6 +670,8 @@ TEST_CASE("telemetry: all members of a record are delivered") {
   CHECK(reader.result == 2);
   CHECK(reader.action == BH_VERDICT_REWRITE);
   CHECK(reader.flags == BH_RECORD_REQUEST_CUT);
+  CHECK(reader.client_revision == 20250618);
+  CHECK(reader.server_revision == 20260728);
 }
 
 TEST_CASE("telemetry: unacknowledged records are sent to the next process") {

@@ -42,6 +42,8 @@ RecordText text_of(const bh_record &r) {
   text.intent = r.intent;
   text.detail = bh::view(r.detail);
   text.claimed_name = bh::view(r.claimed_name);
+  text.client_revision = r.client_revision;
+  text.server_revision = r.server_revision;
   return text;
 }
 

@@ -43,6 +43,8 @@ bh_record record_of(const RecordText &text) {
   r.intent = text.intent;
   r.detail = bh::str(text.detail);
   r.claimed_name = bh::str(text.claimed_name);
+  r.client_revision = text.client_revision;
+  r.server_revision = text.server_revision;
   return r;
 }
 

@@ -75,7 +75,8 @@ void archive(Ar &ar, VerdictText &v) {
 
 // The strings point into a bh_record, or into the frame that contains the record.
 struct RecordText {
-  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0, client_revision = 0,
+                server_revision = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
                 bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0, intent = 0;
   std::string_view transport, peer, principal, process_name, method, server, name, rule, error,
@@ -83,14 +84,14 @@ struct RecordText {
 };
 template <class Ar>
 void archive(Ar &ar, RecordText &v) {
-  auto &[outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns,
-         bytes_in, bytes_out, params_bytes, result_bytes, intent, transport, peer, principal,
-         process_name, method, server, name, rule, error, request_id, request, response, reason,
-         trace_id, detail, claimed_name] = v;
-  ar(outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
-     bytes_out, params_bytes, result_bytes, intent, transport, peer, principal, process_name,
-     method, server, name, rule, error, request_id, request, response, reason, trace_id, detail,
-     claimed_name);
+  auto &[outcome, action, flags, kind, client_revision, server_revision, number, exchange, session,
+         start_unix_ns, duration_ns, bytes_in, bytes_out, params_bytes, result_bytes, intent,
+         transport, peer, principal, process_name, method, server, name, rule, error, request_id,
+         request, response, reason, trace_id, detail, claimed_name] = v;
+  ar(outcome, action, flags, kind, client_revision, server_revision, number, exchange, session,
+     start_unix_ns, duration_ns, bytes_in, bytes_out, params_bytes, result_bytes, intent, transport,
+     peer, principal, process_name, method, server, name, rule, error, request_id, request,
+     response, reason, trace_id, detail, claimed_name);
 }
 
 struct CountersText {

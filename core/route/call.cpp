@@ -23,7 +23,7 @@ void Account::clear(std::size_t max_capacity) noexcept {
   }
   params_bytes = result_bytes = arguments_begin = arguments_end = 0;
   intent = 0;
-  action = flags = events = 0;
+  action = flags = events = server_revision = 0;
   dispatched = recorded = more_than_arguments = false;
 }
 

@@ -31,6 +31,7 @@ struct Account {
   std::uint64_t intent = 0;                              // number of the intent record, or 0
   std::uint32_t action = 0, flags = 0;                   // BH_VERDICT_..., BH_RECORD_...
   std::uint32_t events = 0;                              // reported by its tools plugin
+  std::uint32_t server_revision = 0;                     // see revision_number(); 0 if not sent
   bool dispatched = false;                               // the policy has allowed it
   bool recorded = false;
   bool more_than_arguments = false;  // params has other members that affect the request

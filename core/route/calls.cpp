@@ -284,6 +284,7 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   exchange->timeout_ms = call.timeout_ms;
   call.exchange = exchange;
   call.account.dispatched = true;
+  call.account.server_revision = revision_number(lane.revision());
   call.stage = Stage::at_server;
   lane.attach(*exchange);
   lane.submit(*exchange, hand);
@@ -435,6 +436,7 @@ void Calls::send_again(Call &call) {
   const CallLoop::Run run(loop());
   needs_.ends.detach(call);
   call.account.dispatched = false;
+  call.account.server_revision = 0;
   loop().post(call, CallEvent::again);
 }
 

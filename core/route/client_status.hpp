@@ -8,7 +8,7 @@
 
 namespace bulkhead {
 
-// The open sessions whose clients have the same names.
+// The clients with the same names, transport and revision.
 struct ClientStatus {
   // Maximum length of the list. Clients beyond this limit are counted only in the total number of
   // sessions.
@@ -16,8 +16,11 @@ struct ClientStatus {
 
   std::string claimed_name;             // clientInfo.name; not verified
   std::string process_name, transport;  // as reported by the transport
+  std::string protocol;                 // MCP revision; empty before the client has stated one
+  // Open sessions. 0 for clients whose requests arrive outside any session of the transport, which
+  // are listed until they have been idle for RecentClients::listed_ns.
   std::uint64_t sessions = 0;
-  std::uint64_t calls = 0;  // calls by these sessions in this process
+  std::uint64_t calls = 0;  // calls by these clients in this process
 };
 
 }  // namespace bulkhead

@@ -78,15 +78,17 @@ std::vector<ClientStatus> Clients::list() const {
     if (s.is_sessionless()) return;
     auto at = std::find_if(out.begin(), out.end(), [&s](const ClientStatus &one) {
       return one.claimed_name == text_of(s.claimed_name) && one.process_name == s.process_name &&
-             one.transport == s.transport;
+             one.transport == s.transport && one.protocol == s.protocol();
     });
     if (at == out.end()) {
       if (out.size() == ClientStatus::max_listed) return;
-      at = out.insert(at, {std::string(text_of(s.claimed_name)), s.process_name, s.transport});
+      at = out.insert(at, {std::string(text_of(s.claimed_name)), s.process_name, s.transport,
+                           std::string(s.protocol())});
     }
     ++at->sessions;
     at->calls += s.calls;
   });
+  recent_.append_to(&out, needs_.reactor.now_ns());
   return out;
 }
 
@@ -316,7 +318,10 @@ void Clients::end(Session &s) {
   needs_.answers.batches().forget_session(s.handle);
   needs_.views.leave(s);
   needs_.inputs.ended(s);
-  if (s.is_sessionless()) --sessionless_count_;
+  if (s.is_sessionless()) {
+    --sessionless_count_;
+    if (s.connection == 0) recent_.add(s, needs_.reactor.now_ns());
+  }
   needs_.sessions.erase(s.handle);
 }
 

@@ -27,6 +27,7 @@
 #include "route/client_messages.hpp"
 #include "route/client_status.hpp"
 #include "route/listens.hpp"
+#include "route/recent_clients.hpp"
 #include "route/recorder.hpp"
 #include "route/request_scopes.hpp"
 #include "route/session_journal.hpp"
@@ -95,8 +96,8 @@ class Clients {
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
-  // Returns the open sessions, grouped by the names and transports of their clients. Sessions of
-  // sessionless messages are omitted. Returns at most ClientStatus::max_listed groups.
+  // Returns the clients with open sessions, grouped by name, transport and revision, and the
+  // clients of recent sessionless requests. Returns at most ClientStatus::max_listed groups.
   std::vector<ClientStatus> list() const;
   // Excludes the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }
@@ -116,6 +117,7 @@ class Clients {
 
   const Needs needs_;
   SessionlessStreams sessionless_;
+  RecentClients recent_;
   RequestScopes scopes_;
   std::size_t sessionless_count_ = 0;  // sessions of sessionless messages
   std::vector<std::pair<bh_session, std::uint32_t>> closing_;

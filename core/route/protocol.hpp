@@ -28,6 +28,19 @@ inline std::optional<std::uint8_t> find_revision(std::string_view text) {
   return std::nullopt;
 }
 
+// Returns a revision as the number that records contain, for example 20251125 for "2025-11-25", or
+// 0 if the text is not a revision.
+constexpr std::uint32_t revision_number(std::string_view text) noexcept {
+  if (text.size() != stateless_revision.size()) return 0;
+  std::uint32_t out = 0;
+  for (const char c : text) {
+    if (c == '-') continue;
+    if (c < '0' || c > '9') return 0;
+    out = out * 10 + static_cast<std::uint32_t>(c - '0');
+  }
+  return out;
+}
+
 // The message for an invalid progress token, with code::invalid_params.
 inline constexpr const char *bad_progress_token =
     "params._meta.progressToken must be a string or an integer of at most 256 bytes";

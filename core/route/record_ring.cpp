@@ -25,7 +25,7 @@ constexpr std::size_t texts = 16;
 
 struct Head {
   std::uint32_t size;  // size of the entry, including this header
-  std::uint32_t outcome, action, flags, kind, unused;
+  std::uint32_t outcome, action, flags, kind, client_revision, server_revision, unused;
   std::uint64_t number, exchange, session, start_unix_ns, duration_ns, bytes_in, bytes_out,
       params_bytes, result_bytes, intent;
   std::uint32_t lengths[texts];
@@ -132,6 +132,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   if (request < r.request.n) head.flags |= BH_RECORD_REQUEST_CUT;
   if (response < r.response.n) head.flags |= BH_RECORD_RESPONSE_CUT;
   head.kind = r.kind;
+  head.client_revision = r.client_revision;
+  head.server_revision = r.server_revision;
   head.number = r.number;
   head.exchange = r.exchange;
   head.session = r.session;
@@ -210,6 +212,8 @@ void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const
     r.action = head.action;
     r.flags = head.flags;
     r.kind = head.kind;
+    r.client_revision = head.client_revision;
+    r.server_revision = head.server_revision;
     r.number = head.number;
     r.exchange = head.exchange;
     r.session = head.session;

@@ -38,6 +38,8 @@ struct World {
     r.response = bh::str("[]");
     r.detail = bh::str(detail);
     r.claimed_name = bh::str("Claude Code");
+    r.client_revision = 20250618;
+    r.server_revision = 20260728;
     return ring.put(r);
   }
   // Returns the records that the next process would read.
@@ -46,6 +48,8 @@ struct World {
     RecordRing(*memory).for_each([&](const bh_record &r) {
       CHECK(r.intent == r.number + 1);
       CHECK(r.kind == 3);
+      CHECK(r.client_revision == 20250618);
+      CHECK(r.server_revision == 20260728);
       out.push_back({r.number, r.flags, std::string(bh::view(r.name)),
                      std::string(bh::view(r.request)), std::string(bh::view(r.response)),
                      std::string(bh::view(r.detail)), std::string(bh::view(r.claimed_name))});

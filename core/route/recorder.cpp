@@ -271,6 +271,7 @@ void Recorder::describe(const Session &session, Entry *entry) {
   entry->peer = session.address;
   entry->principal = session.principal;
   entry->claimed_name = session.claimed_name;
+  entry->facts.client_revision = revision_number(session.protocol());
 }
 
 void Recorder::describe(const Call &call, Entry *entry) {
@@ -344,6 +345,7 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->facts.bytes_in = call.bytes_in;
   entry->facts.params_bytes = account.params_bytes;
   entry->facts.result_bytes = account.result_bytes;
+  entry->facts.server_revision = account.server_revision;
   entry->facts.action = account.action;
   entry->facts.flags = account.flags;
   if (end.outcome == BH_OUTCOME_REFUSED && account.action == 0) {

@@ -55,6 +55,8 @@ struct Session {
   bool ready = false;
   bool input_ended = false;
   bool closing = false;
+  // True if sessionless requests have arrived in this session, which has not been initialized.
+  bool has_sessionless = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
   int log_level = -1;          // -1: never set
@@ -82,6 +84,12 @@ struct Session {
   // The sessions of sessionless requests that arrived in this session and have not been answered
   // yet.
   std::vector<bh_session> requests;
+
+  // Returns the revision that the client uses, or an empty string if the client has not stated one.
+  std::string_view protocol() const noexcept {
+    if (is_sessionless() || has_sessionless) return stateless_revision;
+    return initialized ? revisions[revision] : std::string_view();
+  }
 
   // Returns the handle under which the transport knows the session.
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }

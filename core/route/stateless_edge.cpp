@@ -87,7 +87,10 @@ void StatelessEdge::request(Session &s, Incoming &request) {
   request.reply.session = own->handle;
   begin(*own, request);
   // For the status only.
-  if (!s.initialized) s.claimed_name = last_name_;
+  if (!s.initialized) {
+    s.claimed_name = last_name_;
+    s.has_sessionless = true;
+  }
 }
 
 // Checks the members that each request must contain. Returns false if one is missing or invalid;

@@ -129,7 +129,8 @@ TEST_CASE("a status snapshot is valid JSON and can be formatted as text") {
   status.servers[0].restarts = 7;
   status.collisions = {"x"};
   status.sessions = 3;
-  status.clients = {{"Claude\x1b[2J Code", "node", "http", 2, 7}, {"", "", "stdio", 1, 0}};
+  status.clients = {{"Claude\x1b[2J Code", "node", "http", "2025-11-25", 2, 7},
+                    {"", "", "stdio", "", 1, 0}};
   status.calls = 1;
   status.servers_missing = {"own-proc"};
   status.counters = {{"drops", 3}, {"book.records_written", 12}, {"book.records_lost", 2}};
@@ -160,8 +161,8 @@ TEST_CASE("a status snapshot is valid JSON and can be formatted as text") {
   CHECK(mcp::member(json, "policy") == R"({"generation":2,"rules":1,"digest":"d1"})");
   CHECK(has(text, "git\"hub"));
   INFO(text);
-  CHECK(has(text, "CLIENT  CLAIMED          SESSIONS  CALLS\n"));
-  CHECK(has(text, "node    Claude?[2J Code         2      7\n"));
+  CHECK(has(text, "CLIENT  CLAIMED          PROTOCOL    SESSIONS  CALLS\n"));
+  CHECK(has(text, "node    Claude?[2J Code  2025-11-25         2      7\n"));
   const std::string_view clients = mcp::member(json, "clients");
   CHECK(
       has(std::string(clients), R"({"claimed_name":"Claude\u001b[2J Code","process_name":"node")"));

@@ -28,7 +28,7 @@ constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
-    "claimed_name";
+    "claimed_name, client_revision, server_revision";
 enum Column {
   id,
   timestamp,

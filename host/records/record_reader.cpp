@@ -117,18 +117,22 @@ std::string why_alone(record_store::Database &db) {
 // an empty string if the table already has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
-  if (std::ranges::find(record_store::tables_with_later_column, table) ==
-      record_store::tables_with_later_column.end()) {
-    return {};
+  std::vector<std::string_view> missing;
+  for (const auto &later : record_store::later_columns) {
+    if (later.table == table) missing.push_back(later.column);
   }
+  if (missing.empty()) return {};
   record_store::Statement rows;
   const std::string sql = "PRAGMA " + file + ".table_info(" + std::string(table) + ")";
   if (rows.prepare(db.get(), sql) != SQLITE_OK) return {};
   std::string out;
   while (rows.step() == SQLITE_ROW) {
     const std::string_view name = rows.text(1);
-    if (name == record_store::later_column) return {};
-    if (name == "seq") out.append(", NULL AS ").append(record_store::later_column);
+    std::erase(missing, name);
+    if (name == "seq") {
+      if (missing.empty()) return {};
+      for (const std::string_view column : missing) out.append(", NULL AS ").append(column);
+    }
     out.append(out.empty() ? "\"" : ", \"").append(name).append("\"");
   }
   return out;
@@ -197,8 +201,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
 
 // Attaches all files and makes each table contain the rows of all files.
 Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
-  const std::string_view first = record_store::tables_with_later_column[0];
-  if (files_ == 1 && older_columns(db_, "main", first).empty()) return {};
+  if (files_ == 1 && older_columns(db_, "main", "mcp_calls").empty()) return {};
   for (std::size_t i = 1; i < files_; ++i) {
     record_store::Statement attach;
     if (attach.prepare(db_.get(), "ATTACH ? AS f" + std::to_string(i)) != SQLITE_OK) {

@@ -20,8 +20,9 @@ struct Files {
   std::string folder;
   std::vector<SegmentFile> all;
 
-  // The first `old` files have the previous schema.
-  explicit Files(std::uint32_t count, int rows = 3, std::uint32_t old = 0) {
+  // The first `old` files have the schema `earlier`.
+  explicit Files(std::uint32_t count, int rows = 3, std::uint32_t old = 0,
+                 int earlier = record_store::schema_version - 1) {
     std::string name = std::filesystem::temp_directory_path() / "record-reader-XXXXXX";
     folder = ::mkdtemp(name.data());
     for (std::uint32_t number = count; number >= 1; --number) {
@@ -29,7 +30,7 @@ struct Files {
       SegmentFile file;
       file.path = folder + "/" + record_store::segment_name(1, number);
       REQUIRE(db.open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
-      const int version = record_store::schema_version - (number <= old ? 1 : 0);
+      const int version = number <= old ? earlier : record_store::schema_version;
       const std::string id =
           "PRAGMA application_id = " + std::to_string(record_store::application_id);
       REQUIRE(db.run(id.c_str()) == SQLITE_OK);
@@ -41,9 +42,11 @@ struct Files {
           std::to_string(rows) +
           ") INSERT INTO mcp_calls (timestamp, server_name, method, decision, outcome, seq, prev, "
           "hash" +
-          std::string(number <= old ? "" : ", claimed_name") + ") SELECT 't', 's" +
-          std::to_string(number) + "', 'tools/call', 'allowed', 'ok', i, x'00', x'ff'" +
-          (number <= old ? "" : ", 'me'") + " FROM n";
+          std::string(version < 3 ? "" : ", claimed_name") +
+          std::string(version < 4 ? "" : ", client_revision, server_revision") +
+          ") SELECT 't', 's" + std::to_string(number) +
+          "', 'tools/call', 'allowed', 'ok', i, x'00', x'ff'" + (version < 3 ? "" : ", 'me'") +
+          (version < 4 ? "" : ", '2025-11-25', '2026-07-28'") + " FROM n";
       REQUIRE(db.run(insert.c_str()) == SQLITE_OK);
       all.push_back(std::move(file));
     }
@@ -108,13 +111,18 @@ TEST_CASE("several files are read as one database") {
 TEST_CASE(
     "files of an earlier schema are read together with newer files; a missing column is NULL") {
   constexpr std::string_view sql =
-      "SELECT count(*), count(claimed_name), min(outcome), max(length(hash)) FROM mcp_calls";
-  CHECK(ask(Files(1, 3, 1), sql).rows == R"(3 0 "ok" 1 )");
-  CHECK(ask(Files(3, 2, 2), sql).rows == R"(6 2 "ok" 1 )");
-  CHECK(ask(Files(2, 2, 1), "SELECT count(*) FROM approvals WHERE claimed_name IS NULL").rows ==
+      "SELECT count(*), count(claimed_name), count(client_revision), max(server_revision), "
+      "min(outcome), max(length(hash)) FROM mcp_calls";
+  CHECK(ask(Files(1, 3, 1, 2), sql).rows == R"(3 0 0 null "ok" 1 )");
+  CHECK(ask(Files(3, 2, 2, 2), sql).rows == R"(6 2 2 "2026-07-28" "ok" 1 )");
+  CHECK(ask(Files(1, 3, 1, 3), sql).rows == R"(3 3 0 null "ok" 1 )");
+  CHECK(ask(Files(3, 2, 2, 3), sql).rows == R"(6 6 2 "2026-07-28" "ok" 1 )");
+  CHECK(ask(Files(2, 2, 1, 2), "SELECT count(*) FROM approvals WHERE claimed_name IS NULL").rows ==
         "0 ");
-  CHECK(ask(Files(1, 1, 1), "SELECT seq, claimed_name, prev FROM mcp_calls").rows ==
-        R"(1 null "00" )");
+  CHECK(ask(Files(1, 1, 1, 2), "SELECT seq, claimed_name, server_revision, prev FROM mcp_calls")
+            .rows == R"(1 null null "00" )");
+  CHECK(ask(Files(1, 1, 1, 3), "SELECT seq, claimed_name, server_revision, prev FROM mcp_calls")
+            .rows == R"(1 "me" null "00" )");
 }
 
 TEST_CASE("an incomplete file is skipped") {

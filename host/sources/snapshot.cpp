@@ -44,7 +44,10 @@ void add_clients(Writer &out, const std::vector<ClientStatus> &clients) {
   for (const auto &client : clients) {
     out.begin_object().member("claimed_name", client.claimed_name);
     out.member("process_name", client.process_name).member("transport", client.transport);
-    out.member("sessions", client.sessions).member("calls", client.calls).end_object();
+    out.member("protocol", client.protocol)
+        .member("sessions", client.sessions)
+        .member("calls", client.calls)
+        .end_object();
   }
   out.end_array();
 }
@@ -202,11 +205,11 @@ std::string compartment_table(std::string_view json) {
 }
 
 std::string client_table(std::string_view json) {
-  Table table({"CLIENT", "CLAIMED", ">SESSIONS", ">CALLS"});
+  Table table({"CLIENT", "CLAIMED", "PROTOCOL", ">SESSIONS", ">CALLS"});
   each(mcp::member(json, "clients"), [&](std::string_view item) {
     const std::string process = member_shown(item, "process_name");
     table.add({first_line(process.empty() ? member_shown(item, "transport") : process, 40),
-               first_line(member_shown(item, "claimed_name"), 40),
+               first_line(member_shown(item, "claimed_name"), 40), member_shown(item, "protocol"),
                std::to_string(member_number(item, "sessions")),
                std::to_string(member_number(item, "calls"))});
   });

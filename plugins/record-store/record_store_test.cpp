@@ -67,7 +67,9 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
                        "process_name, bytes_sent, bytes_received, policy_mode, policy_action, "
                        "policy_rule, policy_reason, trace_id, target, outcome, transport, peer, "
                        "principal, session, duration_us, flags, record_number, intent" +
-                           std::string(schema < 3 ? "" : ", claimed_name")) == SQLITE_OK);
+                           std::string(schema < 3 ? "" : ", claimed_name") +
+                           std::string(schema < 4 ? "" : ", client_revision, server_revision")) ==
+          SQLITE_OK);
   REQUIRE(mark.prepare(db.get(), "audit_marks", "id, timestamp, kind, detail") == SQLITE_OK);
   for (int i = 0; i < calls; ++i) {
     call.begin();
@@ -89,6 +91,10 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
     call.integer(1000 + i);
     call.null();
     if (schema >= 3) call.text("Claude Code");
+    if (schema >= 4) {
+      call.text("2025-11-25");
+      call.text("2026-07-28");
+    }
     REQUIRE(call.finish(head) == SQLITE_DONE);
     if (i % 3 != 2) continue;
     mark.begin();
@@ -190,7 +196,8 @@ TEST_CASE("a chain of several files is verified, and gaps are reported") {
 TEST_CASE("files of an earlier schema are verified, even in a chain with newer files") {
   Folder folder;
   Head head;
-  make_file(folder, 1, 10, &head, 2);
+  const int earlier = GENERATE(2, 3);
+  make_file(folder, 1, 10, &head, earlier);
   make_file(folder, 2, 10, &head);
   const auto run = [&](std::uint32_t number, const std::string &sql) {
     Database db;
@@ -203,6 +210,8 @@ TEST_CASE("files of an earlier schema are verified, even in a chain with newer f
   CHECK(report.files == 2);
   CHECK(report.rows == 26);
   CHECK(schema_sql(2).find("claimed_name TEXT") == std::string::npos);
+  CHECK(schema_sql(3).find("claimed_name TEXT") != std::string::npos);
+  CHECK(schema_sql(3).find("_revision TEXT") == std::string::npos);
   CHECK(schema_sql(1).empty());
   CHECK(schema_sql(schema_version + 1).empty());
   SECTION("a changed row of the earlier file") {
@@ -210,15 +219,17 @@ TEST_CASE("files of an earlier schema are verified, even in a chain with newer f
     CHECK(has(verify(folder).broken, "calls-1-000001.db: mcp_calls id 5 (seq 6) was changed"));
   }
   SECTION("a changed name in the newer file") {
-    tamper(folder, 2, "UPDATE mcp_calls SET claimed_name = 'x' WHERE id = 15");
+    const std::string column = GENERATE("claimed_name", "client_revision", "server_revision");
+    tamper(folder, 2, "UPDATE mcp_calls SET " + column + " = 'x' WHERE id = 15");
     CHECK(has(verify(folder).broken, "calls-1-000002.db: mcp_calls id 15 (seq 19) was changed"));
   }
   SECTION("the column added to the earlier file") {
-    run(1, "ALTER TABLE mcp_calls ADD COLUMN claimed_name TEXT");
+    run(1, earlier == 2 ? "ALTER TABLE mcp_calls ADD COLUMN claimed_name TEXT"
+                        : "ALTER TABLE mcp_calls ADD COLUMN client_revision TEXT");
     CHECK(has(verify(folder).broken, "table mcp_calls of the schema was changed"));
   }
   SECTION("another version number") {
-    run(1, "PRAGMA user_version = 3");
+    run(1, "PRAGMA user_version = " + std::to_string(schema_version));
     CHECK(has(verify(folder).broken, "of the schema was changed"));
   }
 }

@@ -16,6 +16,8 @@ namespace {
 
 // The name that the client claims, which is not verified. Added in schema 3.
 #define BH_CLAIMED_NAME ",\n  claimed_name TEXT"
+// The MCP revisions of both sides. Added in schema 4.
+#define BH_REVISIONS ",\n  client_revision TEXT,\n  server_revision TEXT"
 
 constexpr std::string_view all_statements =
     "-- One row for each completed request and notification of a client.\n"
@@ -25,6 +27,7 @@ constexpr std::string_view all_statements =
     "-- 16 rejected before it was sent, 65536 the result has isError (within the recorded part).\n"
     "-- intent: record_number of the call's row in call_intents.\n"
     "-- claimed_name: clientInfo.name of the client's initialize, not verified.\n"
+    "-- client_revision, server_revision: MCP revision that the client and the server use.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",
         "  id INTEGER PRIMARY KEY,\n"
@@ -55,7 +58,7 @@ constexpr std::string_view all_statements =
         "  duration_us INTEGER,\n"
         "  flags INTEGER,\n"
         "  record_number INTEGER,\n"
-        "  intent INTEGER" BH_CLAIMED_NAME)
+        "  intent INTEGER" BH_CLAIMED_NAME BH_REVISIONS)
     "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name);\n"
     "CREATE INDEX mcp_calls_timestamp ON mcp_calls(timestamp);\n"
     "-- Calls recorded before they are sent to a server; mode full only. If the record_number is in\n"
@@ -194,8 +197,9 @@ constexpr std::string_view all_statements =
     "  previous_id INTEGER NOT NULL\n"
     ");\n";
 
-constexpr std::string_view claimed_name = BH_CLAIMED_NAME;
+constexpr std::string_view claimed_name = BH_CLAIMED_NAME, both_revisions = BH_REVISIONS;
 
+#undef BH_REVISIONS
 #undef BH_CLAIMED_NAME
 #undef BH_CHAINED
 
@@ -209,9 +213,11 @@ std::string schema_sql(int version) {
   std::string out;
   if (version < oldest_schema_version || version > schema_version) return out;
   out = all_statements;
-  if (version >= 3) return out;
-  for (std::size_t at; (at = out.find(claimed_name)) != out.npos;)
-    out.erase(at, claimed_name.size());
+  const auto remove = [&out](std::string_view columns) {
+    for (std::size_t at; (at = out.find(columns)) != out.npos;) out.erase(at, columns.size());
+  };
+  if (version < 4) remove(both_revisions);
+  if (version < 3) remove(claimed_name);
   return out;
 }
 

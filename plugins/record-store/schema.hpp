@@ -9,7 +9,7 @@
 namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
-inline constexpr std::int32_t schema_version = 3;
+inline constexpr std::int32_t schema_version = 4;
 // Files of this version or later can be read and verified. New files are created with
 // schema_version.
 inline constexpr std::int32_t oldest_schema_version = 2;
@@ -22,11 +22,17 @@ inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 std::string_view schema_sql() noexcept;
 // Returns the SQL text of an earlier version, or an empty string if that version is not supported.
 std::string schema_sql(int version);
-// The column that schema 3 added, and the tables that have it. In these tables, it comes just
-// before the chain columns.
-inline constexpr std::string_view later_column = "claimed_name";
-inline constexpr std::array<std::string_view, 3> tables_with_later_column{
-    "mcp_calls", "call_intents", "approvals"};
+// A column that files with an earlier schema lack. It comes after the table's older columns and
+// before its chain columns.
+struct LaterColumn {
+  std::string_view table, column;
+};
+// In schema order. Each version after oldest_schema_version added at least one column to mcp_calls.
+inline constexpr std::array<LaterColumn, 5> later_columns{{{"mcp_calls", "claimed_name"},
+                                                           {"mcp_calls", "client_revision"},
+                                                           {"mcp_calls", "server_revision"},
+                                                           {"call_intents", "claimed_name"},
+                                                           {"approvals", "claimed_name"}}};
 
 // The tables whose rows are chained, in schema order. The last columns of each table are seq, prev
 // and hash.

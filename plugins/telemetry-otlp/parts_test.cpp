@@ -30,6 +30,8 @@ bh_record record() {
   r.trace_id = bh::str("0af7651916cd43dd8448eb211c80319c");
   r.action = BH_VERDICT_ALLOW;
   r.claimed_name = bh::str("Claude Code");
+  r.client_revision = 20251125;
+  r.server_revision = 20260728;
   return r;
 }
 
@@ -73,6 +75,8 @@ TEST_CASE("a record becomes a span of the client's trace") {
   CHECK(attribute(span, "bulkhead.policy.action") == "allow");
   CHECK(attribute(span, "bulkhead.bytes_out") == "20");
   CHECK(attribute(span, "bulkhead.claimed_name") == "Claude Code");
+  CHECK(attribute(span, "mcp.protocol.version") == "2025-11-25");
+  CHECK(attribute(span, "bulkhead.server_protocol_version") == "2026-07-28");
   CHECK(attribute(span, "error.type").empty());
 }
 

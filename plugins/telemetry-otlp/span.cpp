@@ -82,6 +82,10 @@ void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
   put_known(out, "bulkhead.process_name", masked(r.process_name, mask));
   if (BH_HAS(bh_record, &r, claimed_name))
     put_known(out, "bulkhead.claimed_name", masked(r.claimed_name, mask));
+  if (BH_HAS(bh_record, &r, server_revision)) {
+    put_known(out, "mcp.protocol.version", bh::revision_text(r.client_revision));
+    put_known(out, "bulkhead.server_protocol_version", bh::revision_text(r.server_revision));
+  }
   put_number(out, "bulkhead.bytes_in", r.bytes_in);
   put_number(out, "bulkhead.bytes_out", r.bytes_out);
   if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", bh::outcome_name(r.outcome));

@@ -154,6 +154,10 @@ class TelemetrySqlite {
     row.rule = text(r.rule);
     row.error = text(r.error);
     if (BH_HAS(bh_record, &r, claimed_name)) row.claimed_name = text(r.claimed_name);
+    if (BH_HAS(bh_record, &r, server_revision)) {
+      row.client_revision = r.client_revision;
+      row.server_revision = r.server_revision;
+    }
     if (BH_HAS(bh_record, &r, detail)) {
       row.kind = r.kind;
       row.intent = r.intent;

@@ -13,6 +13,7 @@ inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is BH_RECORD_*
+  std::uint32_t client_revision = 0, server_revision = 0;      // as in bh_record
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
                 result_bytes = 0, intent = 0;
   bool masked = false;  // mask() has been applied to all strings

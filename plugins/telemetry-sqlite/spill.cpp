@@ -45,6 +45,8 @@ std::string encode(const Row &row) {
     append(&out, static_cast<std::uint32_t>(text.size()));
     out += text;
   });
+  append(&out, r.client_revision);
+  append(&out, r.server_revision);
   return out;
 }
 
@@ -63,7 +65,7 @@ bool decode(std::string_view bytes, Row *out) {
   }
   out->each_number([&](std::uint64_t &n) { ok = ok && take(&bytes, &n); });
   out->each_text([&](std::string &text) {
-    // Records from an older version do not have this member.
+    // Records from older versions do not have this member or the revisions.
     if (&text == &out->claimed_name && bytes.empty()) return;
     std::uint32_t n = 0;
     ok = ok && take(&bytes, &n) && n <= bytes.size();
@@ -71,6 +73,9 @@ bool decode(std::string_view bytes, Row *out) {
     text = bytes.substr(0, n);
     bytes.remove_prefix(n);
   });
+  if (!bytes.empty()) {
+    ok = ok && take(&bytes, &out->client_revision) && take(&bytes, &out->server_revision);
+  }
   out->masked = true;
   return ok && bytes.empty();
 }

@@ -42,7 +42,9 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   CHECK(spill.empty());
 }
 
-TEST_CASE("rows from a version without claimed_name can be read") {
+TEST_CASE("rows from versions without claimed_name or revisions can be read") {
+  // The body ends with claimed_name, which is empty here, and the two revisions.
+  const std::uint32_t missing = GENERATE(8u, 12u);
   Folder folder;
   const std::string path = folder / "s";
   {
@@ -50,19 +52,23 @@ TEST_CASE("rows from a version without claimed_name can be read") {
     REQUIRE(spill.open(path, bytes).empty());
     Row named = row(1);
     named.claimed_name = "Claude Code";
+    named.client_revision = 20250618;
+    named.server_revision = 20260728;
     REQUIRE(spill.put(named));
     CHECK(spill.peek(1).at(0).claimed_name == "Claude Code");
+    CHECK(spill.peek(1).at(0).client_revision == 20250618);
+    CHECK(spill.peek(1).at(0).server_revision == 20260728);
     spill.taken();
     REQUIRE(spill.put(row(2)));
   }
-  // The row has a length, a checksum and a body. The body ends with claimed_name, which is empty.
+  // The row has a length, a checksum and a body.
   constexpr std::size_t at = 24, sum_at = at + 4, body_at = sum_at + crypto_shorthash_BYTES;
   std::string text(bytes, '\0');
   const int fd = ::open(path.c_str(), O_RDWR);
   REQUIRE(::pread(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
   std::uint32_t size = 0;
   std::memcpy(&size, &text[at], sizeof size);
-  size -= 4;
+  size -= missing;
   std::memcpy(&text[at], &size, sizeof size);
   constexpr unsigned char key[crypto_shorthash_KEYBYTES] = {'s', 'p', 'i', 'l', 'l'};
   crypto_shorthash(reinterpret_cast<unsigned char *>(&text[sum_at]),
@@ -76,6 +82,8 @@ TEST_CASE("rows from a version without claimed_name can be read") {
   CHECK(rows[0].number == 2);
   CHECK(rows[0].response == row(2).response);
   CHECK(rows[0].claimed_name == "");
+  CHECK(rows[0].client_revision == 0);
+  CHECK(rows[0].server_revision == 0);
 }
 
 TEST_CASE("blocks are reserved in advance, and rows that do not fit are rejected") {

@@ -125,7 +125,7 @@ int Tables::prepare(sqlite3 *db) {
        "response_preview, decision, duration_ms, error_message, process_name, bytes_sent, "
        "bytes_received, policy_mode, policy_action, policy_rule, policy_reason, trace_id, target, "
        "outcome, transport, peer, principal, session, duration_us, flags, record_number, intent, "
-       "claimed_name"},
+       "claimed_name, client_revision, server_revision"},
       {&intents_, "call_intents",
        "id, timestamp, server_name, method, tool_name, request_id, request_preview, process_name, "
        "policy_action, policy_rule, trace_id, target, transport, principal, session, flags, "
@@ -183,7 +183,9 @@ bool Tables::put(const Row &row, Head *head) {
 }
 
 bool Tables::call(const Row &row, Head *head) {
-  const std::string timestamp = time_text(row.start_unix_ns), session = session_text(row);
+  const std::string timestamp = time_text(row.start_unix_ns), session = session_text(row),
+                    client_revision = bh::revision_text(row.client_revision),
+                    server_revision = bh::revision_text(row.server_revision);
   auto &i = calls_;
   i.begin();
   i.integer(head->call_id + 1);
@@ -216,6 +218,8 @@ bool Tables::call(const Row &row, Head *head) {
   i.integer(static_cast<std::int64_t>(row.number));
   row.intent == 0 ? i.null() : i.integer(static_cast<std::int64_t>(row.intent));
   i.text_or_null(row.claimed_name);
+  i.text_or_null(client_revision);
+  i.text_or_null(server_revision);
   if (i.finish(head) != SQLITE_DONE) return false;
   ++head->call_id;
   return true;

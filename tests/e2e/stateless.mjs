@@ -1,7 +1,8 @@
 // Tests clients of MCP 2026-07-28 over HTTP and stdio, with builtin tools and with servers of the
 // revisions with sessions.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { Gateway, assert, events, fake, importFromNpm, run, show, test, until } from './lib.mjs';
+import { fileURLToPath } from 'node:url';
+import { Gateway, assert, events, fake, importFromNpm, node, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
 import { PREFIX, REVISION, httpOf, lines, meta } from './stateless_client.mjs';
 import { Records } from './records.mjs';
@@ -210,6 +211,46 @@ for (const [mode, args] of modes) {
     assert.deepEqual(await rows(), [
       ['no', 'denied', 'not today'], ['gone', 'error', 'gone'], ['url', 'error', 'visit'],
       ['a__none', 'error', 'Tool not found: a__none'], ['bad', 'allowed', null], ['x', 'allowed', null]]);
+  });
+
+  test(`records and the status have the revisions of both sides, ${mode}`, async (t) => {
+    const gateway = await t.gateway({
+      mcpServers: {
+        a: fake('--tool', 'x'),
+        up: { command: node, args: [fileURLToPath(new URL('../fixtures/stateless_server.mjs', import.meta.url)), 'stdio'], sandbox: 'off' },
+      },
+      tools: { files: { plugin: 'builtin-files', root: t.path('files') } },
+      telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+    }, { args });
+    const records = new Records(gateway);
+    const old = await t.http(gateway, { revision: '2025-03-26' });
+    const http = await httpOf(t, gateway);
+    for (const name of ['a__x', 'up__echo', 'files__file_list']) {
+      await old.tool(name, {});
+      await http.result('tools/call', { name, arguments: {} });
+    }
+    await http.result('tools/list');
+    await assert.rejects(old.tool('a__none'));
+    const rows = () => records.rows("SELECT method, server_name, client_revision, server_revision FROM mcp_calls WHERE method IN ('tools/call', 'tools/list') ORDER BY server_name, client_revision");
+    await until('all requests are recorded', async () => (await rows()).length >= 8);
+    assert.deepEqual((await rows()).filter(([, server]) => server !== '*' && server !== 'gateway'), [
+      ['tools/call', 'a', '2025-03-26', '2025-11-25'], ['tools/call', 'a', REVISION, '2025-11-25'],
+      ['tools/call', 'files', '2025-03-26', null], ['tools/call', 'files', REVISION, null],
+      ['tools/call', 'up', '2025-03-26', REVISION], ['tools/call', 'up', REVISION, REVISION]]);
+    assert.deepEqual((await rows()).filter(([, server]) => server === '*' || server === 'gateway'), [
+      ['tools/list', '*', REVISION, null], ['tools/call', 'gateway', '2025-03-26', null]]);
+    const lines = (await records.command('calls', '--json', '--server', 'up')).stdout.trim().split('\n').map((line) => JSON.parse(line));
+    assert.deepEqual(lines.map((one) => [one.client_revision, one.server_revision]), [['2025-03-26', REVISION], [REVISION, REVISION]]);
+    const { clients } = await statusOf(gateway);
+    assert.deepEqual(clients.map((one) => [one.claimed_name, one.transport, one.protocol, one.sessions, one.calls]), [
+      ['bulkhead-test', 'http', '2025-03-26', 1, 3], ['stateless-test', 'http', REVISION, 0, 3]]);
+    const { stdout } = await records.execute('status');
+    assert.match(stdout, /^ +http +stateless-test +2026-07-28 +0 +3$/m);
+
+    const pipe = await t.stdio({ mcpServers: { a: fake('--tool', 'x') } }, { initialize: false, args: [...args, '--own'] });
+    await pipe.call('tools/call', { name: 'a__x', _meta: meta() });
+    const [one] = (await statusOf(pipe)).clients;
+    assert.deepEqual([one.transport, one.protocol, one.sessions, one.calls], ['stdio', REVISION, 1, 1]);
   });
 
   test(`subscriptions/listen merges the changes of all servers, ${mode}`, async (t) => {

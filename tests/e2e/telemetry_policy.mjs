@@ -161,9 +161,9 @@ both('all commands show the names that clients claim, as printable text', async 
     status.clients.map((one) => [one.claimed_name.slice(0, 11), one.transport, one.sessions, one.calls]).sort(),
     [['\x1b[2J\u202ex\nRule', 'http', 1, 1], ['Claude Code', 'http', 1, 1], ['bulkhead-te', 'http', 1, 0]]);
   const { stdout } = await records.execute('status');
-  assert.match(stdout, /^ +CLIENT +CLAIMED +SESSIONS +CALLS$/m);
-  assert.match(stdout, /^ +http +Claude Code +1 +1$/m);
-  assert.match(stdout, /^ +http +\?\[2J\?x\?Rule: none.*… +1 +1$/m);
+  assert.match(stdout, /^ +CLIENT +CLAIMED +PROTOCOL +SESSIONS +CALLS$/m);
+  assert.match(stdout, /^ +http +Claude Code +2025-11-25 +1 +1$/m);
+  assert.match(stdout, /^ +http +\?\[2J\?x\?Rule: none.*… +2025-11-25 +1 +1$/m);
   assert.doesNotMatch(stdout, /[\x00-\x09\x0b-\x1f\u202e]/);
 
   for (const { id } of pending) await records.command('approvals', 'allow', id);

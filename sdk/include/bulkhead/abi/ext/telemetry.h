@@ -123,6 +123,12 @@ typedef struct bh_record {
   /* Since minor 2: the unverified clientInfo.name of the client's initialize, at most 128 bytes
    * of UTF-8. Empty if missing, or if the session was restored. */
   bh_str claimed_name;
+  /* Since minor 2: the MCP revisions that the client and the server of the request use, as decimal
+   * numbers such as 20251125 for revision 2025-11-25. client_revision is 0 if the client has not
+   * stated a revision. server_revision is 0 if the request was not sent to a server, and for tools
+   * plugins, which do not use MCP. */
+  uint32_t client_revision;
+  uint32_t server_revision;
 } bh_record;
 
 typedef struct bh_telemetry {
