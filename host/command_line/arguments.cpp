@@ -81,7 +81,8 @@ void add_gateways(CLI::App &app, Arguments &to) {
       ->check(CLI::Validator(check_listen, "", "address"));
   serve
       ->add_flag("--no-listen", to.no_listen,
-                 "Do not listen on any address; serve only `bulkhead stdio`, `tools` and `call`")
+                 "Do not listen on any address; serve only `bulkhead stdio`, `tools`, `resources`, "
+                 "`prompts` and `call`")
       ->excludes("--listen");
   serve
       ->add_option("--parent-pid", to.parent_pid,

@@ -234,13 +234,14 @@ class Doctor {
 
   // Reports whether commands in this shell and folder use a running gateway.
   void sharing(const Profile &profile) {
+    constexpr std::string_view joining =
+        "`bulkhead stdio`, `tools`, `resources`, `prompts` and `call`";
     const GatewaySearch search = find_running_gateway(profile);
     if (search.found) {
-      good("`bulkhead stdio`, `tools` and `call` in this folder use the servers of " +
-           search.found->endpoint());
+      good(std::string(joining) + " in this folder use the servers of " + search.found->endpoint());
     } else if (!search.reason.empty()) {
-      doubtful("`bulkhead stdio`, `tools` and `call` in this folder start servers of their own: " +
-                   printable(search.reason),
+      doubtful(std::string(joining) +
+                   " in this folder start servers of their own: " + printable(search.reason),
                "docs/control.md, \"Sharing a running gateway\", describes what is compared.");
     }
   }
