@@ -68,6 +68,14 @@ if(BULKHEAD_TESTS)
   endif()
 endif()
 
+# Time limits of tests in seconds. A test needs up to five times as long with a sanitizer.
+set(BULKHEAD_TEST_TIMEOUT 120)
+set(BULKHEAD_SCRIPT_TIMEOUT 180)
+if(BULKHEAD_SANITIZE)
+  set(BULKHEAD_TEST_TIMEOUT 600)
+  set(BULKHEAD_SCRIPT_TIMEOUT 900)
+endif()
+
 # bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): adds a Catch2 program that ctest
 # runs as NAME. With SEPARATE, each file is compiled separately, because the files define fixtures
 # with the same names.
@@ -84,7 +92,7 @@ function(bulkhead_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${BULKHEAD_TEST_TIMEOUT})
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
