@@ -29,6 +29,7 @@ struct Candidate {
   std::string file;
   std::vector<Section> sections;
   bool has_projects = false;  // the file also has sections of the form projects.FOLDER.mcpServers
+  std::string folder = {};    // of a project's file
 };
 
 // Adds all files in this folder, because Continue reads all of them. YAML files are reported but
@@ -45,6 +46,13 @@ void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   }
   std::sort(files.begin(), files.end());
   for (std::string &file : files) out->push_back({"Continue", std::move(file), {{"mcpServers"}}});
+}
+
+// Returns true if Continue's main file has servers. It is a YAML file, which is reported only then.
+bool mentions_servers(const std::string &file) {
+  const auto text = read_whole(file, kClientBytes, true);
+  return text.has_value() &&
+         (text->starts_with("mcpServers:") || text->find("\nmcpServers:") != std::string::npos);
 }
 
 std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
@@ -71,7 +79,10 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
       {"Cline", mac + cline, {plain}},
   };
   add_continue(home + "/.continue/mcpServers", &out);
+  const std::string continue_file = home + "/.continue/config.yaml";
+  if (mentions_servers(continue_file)) out.push_back({"Continue", continue_file, {plain}});
   if (!folder) return out;
+  const std::size_t of_user = out.size();
   const Candidate folder_files[] = {
       {"Claude Code", cwd + "/.mcp.json", {plain}},
       {"VS Code", cwd + "/.vscode/mcp.json", code},
@@ -82,13 +93,26 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
   };
   out.insert(out.end(), std::begin(folder_files), std::end(folder_files));
   add_continue(cwd + "/.continue/mcpServers", &out);
+  for (std::size_t i = of_user; i < out.size(); ++i) out[i].folder = cwd;
   return out;
+}
+
+std::string command_of(const Node &server);
+
+// Returns the command line of a server in Zed's old format, {path, args, env}.
+std::string command_of_zed(const Node &command) {
+  Node server = command;
+  for (Member &member : server.members)
+    if (member.name == "path") member.name = "command";
+  return command_of(server);
 }
 
 // Returns the command line as it appears in a process list, or the URL.
 std::string command_of(const Node &server) {
   std::vector<std::string> words;
   std::string url;
+  if (const Node *old = server.find("command"); old != nullptr && old->kind == Kind::table)
+    return command_of_zed(*old);
   for (const Member &member : server.members) {
     const std::string_view key = server_key(member.name);
     const bool text = member.value.kind == Kind::string;
@@ -108,6 +132,7 @@ void add_section(const Candidate &candidate, const Section &section, const Node 
   const Node *table = section_of(root, section);
   if (table == nullptr || table->members.empty()) return;
   FoundConfig found{candidate.client, candidate.file, section, {}, {}};
+  found.folder = section.front() == "projects" ? section[1] : candidate.folder;
   for (const Member &member : table->members) {
     found.servers.push_back(member.name);
     found.commands.push_back(command_of(member.value));

@@ -1,5 +1,6 @@
 // Converts other clients' servers to a TOML profile without credentials.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
@@ -88,6 +89,7 @@ class ServerWriter {
     if (config_.client == "Gemini CLI" && entry_.value.find("url") != nullptr &&
         entry_.value.find("type") == nullptr)
       keys_ += "type = \"sse\"\n";  // in Gemini CLI, "url" without a type means SSE
+    if (needs_folder()) keys_ += "cwd = " + toml_string(config_.folder) + '\n';
   }
 
   std::string body() const {
@@ -97,7 +99,7 @@ class ServerWriter {
     return out;
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
-  const std::vector<std::string> &secrets() const { return secrets_; }
+  const std::vector<std::string> &variables() const { return listed_; }
   // Returns true if the URL is a reference. In that case, the server can be validated only if the
   // referenced variables contain a URL.
   bool url_is_reference() const { return url_.starts_with("${"); }
@@ -113,15 +115,21 @@ class ServerWriter {
 
   void write_key(const Member &member) {
     static constexpr KeyWriter kWriters[] = {
-        {"envFile", &ServerWriter::note_env_file},    {"env", &ServerWriter::write_env},
-        {"headers", &ServerWriter::write_headers},    {"url", &ServerWriter::write_url},
-        {"bearerToken", &ServerWriter::write_bearer}, {"type", &ServerWriter::drop_type},
+        {"envFile", &ServerWriter::note_env_file},
+        {"env", &ServerWriter::write_env},
+        {"headers", &ServerWriter::write_headers},
+        {"url", &ServerWriter::write_url},
+        {"bearerToken", &ServerWriter::write_bearer},
+        {"bearer_token_env_var", &ServerWriter::list_bearer},
+        {"type", &ServerWriter::drop_type},
     };
     const std::string_view key = server_key(member.name);
     if (config_.client == "Codex" && write_codex_key(member)) return;
+    if (config_.client == "Cline" && key == "timeout" && write_cline_timeout(member.value)) return;
     if (config_.client == "Zed" && (member.name == "source" || member.name == "settings")) return;
     if (key.empty()) {
-      if (!ignored_server_key(member.name)) comment("not copied: " + in_quotes(member.name));
+      if (!ignored_server_key(member.name) || member.name == "auth" || member.name == "oauth")
+        comment("not copied: " + in_quotes(member.name));
       return;
     }
     for (const KeyWriter &writer : kWriters)
@@ -129,12 +137,40 @@ class ServerWriter {
     write_plain(key, member.value);
   }
 
-  // Translates Codex keys for variables: env_vars lists the variables that the server receives, and
-  // env_http_headers contains the names of variables whose values become headers.
+  // Cline's time-outs are in seconds.
+  bool write_cline_timeout(const Node &value) {
+    constexpr std::size_t most_digits = 7;
+    const bool whole = value.kind == Kind::number && value.text.size() <= most_digits &&
+                       value.text.find_first_not_of("0123456789") == std::string::npos;
+    if (whole) keys_ += "timeout = " + value.text + "000\n";
+    return whole;
+  }
+
+  // Returns true if the server must start in its project's folder, because its command line has a
+  // relative path. Servers that are packages start in an empty folder, so that files of a
+  // repository cannot change them.
+  bool needs_folder() const {
+    if (config_.folder.empty() || entry_.value.find("cwd") != nullptr) return false;
+    const Node *command = entry_.value.find("command"), *args = entry_.value.find("args");
+    const auto is_relative = [this](const Node &word) {
+      const std::string_view text = word.text;
+      if (word.kind != Kind::string || text.find('/') == text.npos || text.starts_with('/'))
+        return false;
+      if (text.starts_with("./") || text.starts_with("../")) return true;
+      std::error_code ignored;
+      return std::filesystem::exists(config_.folder + '/' + word.text, ignored);
+    };
+    return (command != nullptr && is_relative(*command)) ||
+           (args != nullptr && std::any_of(args->items.begin(), args->items.end(), is_relative));
+  }
+
+  // Translates Codex keys for variables: env_vars lists the variables that Codex passes to the
+  // server if they are set, and env_http_headers contains the names of variables whose values
+  // become headers.
   bool write_codex_key(const Member &member) {
     if (member.name == "env_vars" && member.value.kind == Kind::array) {
       for (const Node &item : member.value.items)
-        env_ += toml_key(item.text) + " = " + toml_string("${env:" + item.text + "}") + '\n';
+        env_ += toml_key(item.text) + " = " + toml_string("${env:" + item.text + ":-}") + '\n';
       return true;
     }
     if (member.name != "env_http_headers" || member.value.kind != Kind::table) return false;
@@ -174,6 +210,11 @@ class ServerWriter {
     if (value.kind != Kind::string) return false;
     keys_ += "bearerToken = " + toml_string(clean("bearerToken", value.text)) + '\n';
     return true;
+  }
+
+  bool list_bearer(const Node &value) {
+    list(value.text);
+    return false;
   }
 
   // Returns true for type = "stdio", which is dropped. Some clients always write it and others
@@ -268,7 +309,17 @@ class ServerWriter {
     list(out);
     return out;
   }
-  void list(const std::string &name) { secrets_.push_back(name + " from " + config_.file); }
+  void list(const std::string &name) { listed_.push_back(name + " from " + config_.file); }
+  // Lists the variables of references that have no default.
+  void list_references(const std::string &text) {
+    for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
+      const std::size_t end = text.find('}', at);
+      if (end == std::string::npos) return;
+      std::string name = text.substr(at + 2, end - at - 2);
+      if (name.starts_with("env:")) name.erase(0, 4);
+      if (!name.empty() && name.find_first_of(":$ ") == std::string::npos) list(name);
+    }
+  }
 
   // Replaces each "${input:ID}", for which the client would prompt the user, with a reference to a
   // variable.
@@ -289,7 +340,10 @@ class ServerWriter {
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
-    if (!secret || text.empty() || only_references(text)) return text;
+    if (!secret || text.empty() || only_references(text)) {
+      list_references(text);
+      return text;
+    }
     const std::string scheme(auth_scheme(text));
     const std::string_view rest = std::string_view(text).substr(scheme.size());
     // "${TOKEN:-value}" already names a variable, so its default is dropped.
@@ -356,7 +410,7 @@ class ServerWriter {
   const std::string name_;
   Variables &variables_;
   std::string comments_, keys_, env_, headers_, url_;
-  std::vector<std::string> secrets_;
+  std::vector<std::string> listed_;
 };
 
 // Returns a similar name that is valid under the default naming rules.
@@ -378,8 +432,8 @@ std::string loadable_name(const std::string &name) {
 
 class Importer {
  public:
-  Importer(std::vector<std::string> *secrets, const std::vector<std::string> &listens)
-      : secrets_(secrets), listens_(listens) {}
+  Importer(std::vector<std::string> *variables, const std::vector<std::string> &listens)
+      : listed_(variables), listens_(listens) {}
 
   // `index` is the position of `config` in the list of files.
   void add(const FoundConfig &config, std::size_t index) {
@@ -403,9 +457,9 @@ class Importer {
   std::string take() {
     std::string head =
         "# A Bulkhead profile, created by \"bulkhead import\".\nschema = \"bulkhead.profile/1\"\n";
-    if (!secret_lines_.empty()) {
+    if (!lines_.empty()) {
       head += "\n# Credentials are not copied. Set these variables before you start:\n";
-      for (const std::string &line : secret_lines_) head += "#   " + printable(line, 1000) + '\n';
+      for (const std::string &line : lines_) head += "#   " + printable(line, 1000) + '\n';
     }
     return head + out_;
   }
@@ -442,7 +496,7 @@ class Importer {
         name != entry.name ? "# originally named " + in_quotes(entry.name) + "\n" : std::string();
     const std::string why = refused(text, writer.url_is_reference());
     out_ += named;
-    servers_.push_back({name, base, from_ + named + text, why, writer.secrets(), index_, {}});
+    servers_.push_back({name, base, from_ + named + text, why, writer.variables(), index_, {}});
     if (!why.empty()) {
       out_ += "# skipped because it is invalid: " + printable(why, 400) + "\n# ";
       for (const char c : text.substr(0, text.size() - 1)) {
@@ -455,11 +509,10 @@ class Importer {
     bodies_[name] = writer.body();
     add_place(name, entry);
     out_ += text + '\n';
-    for (const std::string &line : writer.secrets()) {
-      if (std::find(secret_lines_.begin(), secret_lines_.end(), line) != secret_lines_.end())
-        continue;
-      secret_lines_.push_back(line);
-      if (secrets_ != nullptr) secrets_->push_back(line);
+    for (const std::string &line : writer.variables()) {
+      if (std::find(lines_.begin(), lines_.end(), line) != lines_.end()) continue;
+      lines_.push_back(line);
+      if (listed_ != nullptr) listed_->push_back(line);
     }
   }
 
@@ -490,7 +543,7 @@ class Importer {
     return profile.servers.empty() ? "its name" : "";
   }
 
-  std::vector<std::string> *secrets_;
+  std::vector<std::string> *listed_;
   const std::vector<std::string> &listens_;
   std::size_t index_ = 0;
   std::string out_, from_;
@@ -499,16 +552,17 @@ class Importer {
   // The TOML text of each server, by server name. Used to detect that two clients have the same
   // server.
   std::map<std::string, std::string> bodies_;
-  std::vector<std::string> secret_lines_;
+  std::vector<std::string> lines_;  // one for each variable that must be set
 };
 
 }  // namespace
 
 }  // namespace profiles
 
-std::string import_profile(const std::vector<FoundConfig> &found, std::vector<std::string> *secrets,
+std::string import_profile(const std::vector<FoundConfig> &found,
+                           std::vector<std::string> *variables,
                            const std::vector<std::string> &listens) {
-  profiles::Importer importer(secrets, listens);
+  profiles::Importer importer(variables, listens);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i].other_project.empty()) importer.add(found[i], i);
   return importer.take();

@@ -19,6 +19,9 @@ struct FoundConfig {
   // servers for each project. The servers of other projects are listed, but import_profile()
   // ignores them.
   std::string other_project = {};
+  // The project folder of these servers, in which the client starts them. Empty for the user's own
+  // servers.
+  std::string folder = {};
 };
 
 // Searches for the settings files of clients: first the user's files and then, if `folder` is set,
@@ -35,8 +38,8 @@ struct ImportedServer {
   // A comment with the server's origin, followed by its tables [mcpServers.NAME].
   std::string toml;
   std::string refused;  // the reason why load_profile() would reject the server; otherwise empty
-  std::vector<std::string> secrets;  // see import_profile()
-  std::size_t config = 0;            // index into `found` of the file that contains the server
+  std::vector<std::string> variables;  // see import_profile()
+  std::size_t config = 0;              // index into `found` of the file that contains the server
   // A client's file in which the server is configured and not disabled.
   struct Place {
     std::size_t config;  // index into `found`
@@ -52,10 +55,12 @@ std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found
                                            const std::vector<std::string> &listens);
 
 // Returns a TOML profile with the servers in these files. Values that look like credentials are
-// replaced with ${env:NAME} references; *secrets lists them as "NAME from FILE". Different servers
-// with the same name get a suffix. A server that load_profile() would reject is written as a
-// comment with the reason. The profile therefore always loads once the listed variables are set.
-std::string import_profile(const std::vector<FoundConfig> &found, std::vector<std::string> *secrets,
+// replaced with ${env:NAME} references. *variables lists the variables that must be set, as "NAME
+// from FILE": those of these references, and those to which the files themselves refer. Different
+// servers with the same name get a suffix. A server that load_profile() would reject is written as
+// a comment with the reason. The profile therefore always loads once the listed variables are set.
+std::string import_profile(const std::vector<FoundConfig> &found,
+                           std::vector<std::string> *variables,
                            const std::vector<std::string> &listens = {});
 
 }  // namespace bulkhead

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
+
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "formats/import.hpp"
 #include "layers/profile_test_util.hpp"
@@ -110,11 +112,11 @@ TEST_CASE("credentials are not copied, and the profile loads with their variable
   INFO(text);
   CHECK(text.find(kCanary) == std::string::npos);
   const std::string from = " from " + f.home + "/.claude.json";
-  CHECK(secrets == std::vector<std::string>{"GIT_HUB_GITHUB_TOKEN" + from, "GIT_HUB_DB_URL" + from,
-                                            "API_KEY" + from, "REMOTE_AUTHORIZATION" + from,
-                                            "REMOTE_API_KEY" + from, "REMOTE_X_API_KEY" + from,
-                                            "BEARER_BEARERTOKEN" + from,
-                                            "AUTH_AUTHORIZATION" + from});
+  CHECK(secrets == std::vector<std::string>{
+                       "GIT_HUB_GITHUB_TOKEN" + from, "OTHER" + from, "GIT_HUB_DB_URL" + from,
+                       "API_KEY" + from, "SET_BY_USER" + from, "REMOTE_AUTHORIZATION" + from,
+                       "REMOTE_API_KEY" + from, "REMOTE_X_API_KEY" + from,
+                       "BEARER_BEARERTOKEN" + from, "AUTH_AUTHORIZATION" + from, "T" + from});
   const Profile profile = good({{"file", "i.toml", text}});
   REQUIRE(names(profile) == "git-hub remote bearer auth");
   const ServerDef &github = profile.servers[0];
@@ -202,6 +204,7 @@ env_http_headers = { X-Team = "TEAM" }
               "cline_mcp_settings.json",
           R"({"mcpServers": {"cl": {"type": "streamableHttp", "url": "https://cl/mcp",
                                     "disabled": true, "autoApprove": [], "timeout": 60}}})");
+  f.write(f.home + "/.continue/config.yaml", "name: x\nmcpServers:\n  - name: y\n");
   f.write(f.home + "/.continue/mcpServers/b.json", R"({"mcpServers": {"co": {"command": "co"}}})");
   f.write(f.home + "/.continue/mcpServers/a.yaml", "mcpServers: []\n");
   f.write(f.cwd + "/.continue/mcpServers/p.json", R"({"mcpServers": {"cop": {"command": "x"}}})");
@@ -213,7 +216,7 @@ env_http_headers = { X-Team = "TEAM" }
     for (const std::string &server : found.servers) all += server + ",";
     all += (found.error.empty() ? "" : "!") + std::string(" ");
   }
-  CHECK(all == "Codex:c1,c2, Windsurf:w, Zed:z1,z2, Cline:cl, Continue:! Continue:co, ");
+  CHECK(all == "Codex:c1,c2, Windsurf:w, Zed:z1,z2, Cline:cl, Continue:! Continue:co, Continue:! ");
   std::vector<std::string> secrets;
   const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
   INFO(text);
@@ -237,6 +240,53 @@ env_http_headers = { X-Team = "TEAM" }
   CHECK(servers[4].env.at("Z") == "1");
   CHECK(servers[5].disabled);
   CHECK(servers[5].type == "http");
+  CHECK(servers[5].timeout_ms == 60'000u);  // Cline's time-outs are in seconds
+  // Codex passes env_vars only if they are set, so HOME_OF_C is not listed.
+  const std::string codex = " from " + f.home + "/.codex/config.toml";
+  CHECK(secrets ==
+        std::vector<std::string>{"C1_C_TOKEN" + codex, "C2_TOKEN" + codex, "TEAM" + codex});
+  CHECK(has(text, "HOME_OF_C = \"${env:HOME_OF_C:-}\""));
+  // A file of Continue without servers is not reported.
+  f.write(f.home + "/.continue/config.yaml", "name: x\nmodels: []\n");
+  CHECK(find_client_configs(f.home, f.cwd, false).size() == 6);
+  const auto zed = find_client_configs(f.home, f.cwd, false).at(2);
+  CHECK(zed.commands == std::vector<std::string>{"z -a", "old b"});
+}
+
+TEST_CASE("a project's server with a relative path starts in the project's folder") {
+  const Folders f;
+  f.write(f.cwd + "/tools/db.mjs", "");
+  f.write(f.cwd + "/.mcp.json", R"({"mcpServers": {
+    "dot": {"command": "node", "args": ["./tools/db.mjs"]},
+    "plain": {"command": "node", "args": ["tools/db.mjs"]},
+    "program": {"command": "../bin/x"},
+    "own": {"command": "node", "args": ["./tools/db.mjs"], "cwd": "/srv"},
+    "package": {"command": "npx", "args": ["-y", "@scope/server", "https://h/x", "/abs/path"]}}})");
+  f.write(f.home + "/.claude.json",
+          R"({"mcpServers": {"mine": {"command": "./x"}},
+    "projects": {")" +
+              f.cwd + R"(": {"mcpServers": {"there": {"command": "./x", "args": ["y"]}}}}})");
+  const Profile profile =
+      good({{"file", "i.toml", import_profile(find_client_configs(f.home, f.cwd, true), nullptr)}});
+  std::map<std::string, std::string> folders;
+  for (const ServerDef &server : profile.servers) folders[server.name] = server.cwd;
+  CHECK(folders == std::map<std::string, std::string>{{"dot", f.cwd},
+                                                      {"plain", f.cwd},
+                                                      {"program", f.cwd},
+                                                      {"own", "/srv"},
+                                                      {"package", ""},
+                                                      {"mine", ""},
+                                                      {"there", f.cwd}});
+}
+
+TEST_CASE("a client's sign-in settings are named, because they cannot be copied") {
+  const Folders f;
+  f.write(
+      f.home + "/.cursor/mcp.json",
+      R"({"mcpServers": {"a": {"url": "https://h/", "auth": {"CLIENT_ID": "canary-8d1f0c"}}}})");
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, false), nullptr);
+  CHECK(has(text, "# not copied: \"auth\""));
+  CHECK(text.find(kCanary) == std::string::npos);
 }
 
 TEST_CASE("Gemini's variables become references, and VS Code's prompts are explained") {

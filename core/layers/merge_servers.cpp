@@ -2,18 +2,29 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "layers/edit_servers.hpp"
 #include "layers/edit_text.hpp"
 #include "profile/parse.hpp"
 #include "profile/server.hpp"
+#include "profile/toml_text.hpp"
 
 namespace bulkhead {
 namespace profiles {
 namespace {
 
 using State = MergedServer::State;
+
+// The keys that define a server in every client. All other keys are settings of the profile, unless
+// the client's file has them too.
+constexpr std::string_view kClientKeys[] = {"command", "args",    "env",        "cwd",
+                                            "url",     "headers", "bearerToken"};
+
+bool is_client_key(std::string_view key) noexcept {
+  return std::find(std::begin(kClientKeys), std::end(kClientKeys), key) != std::end(kClientKeys);
+}
 
 // Returns the servers of a layer. The layer's text must already have been parsed successfully.
 Node servers_in(const ProfileLayer &layer) {
@@ -74,20 +85,50 @@ std::vector<std::string> differences_of(const Node &here, const Node &there) {
   const auto a = keys_of_server(here), b = keys_of_server(there);
   std::vector<std::string> out;
   for (const std::string_view key : server_keys()) {
-    static constexpr std::string_view kOwn[] = {"command", "args",    "env",        "cwd",
-                                                "url",     "headers", "bearerToken"};
     const auto in_a = a.find(key), in_b = b.find(key);
     const Node *mine = in_a == a.end() ? nullptr : in_a->second;
     const Node *theirs = in_b == b.end() ? nullptr : in_b->second;
     if (key == "type") {
       if (type_of(here, a) != type_of(there, b)) out.emplace_back(key);
-    } else if (key != "disabled" && key != "enabled" &&
-               (theirs != nullptr ||
-                std::find(std::begin(kOwn), std::end(kOwn), key) != std::end(kOwn))) {
+    } else if (key != "disabled" && key != "enabled" && (theirs != nullptr || is_client_key(key))) {
       add_differences(key, mine, theirs, &out);
     }
   }
   return out;
+}
+
+// Keys with the same meaning have the same result.
+std::string_view setting_of(std::string_view key) noexcept {
+  return key == "enabled"                ? "disabled"
+         : key == "bearer_token_env_var" ? "bearerToken"
+         : key == "tool_timeout_sec"     ? "timeout"
+         : key == "startup_timeout_sec"  ? "connect_timeout"
+                                         : key;
+}
+
+// Returns the settings of the profile that the imported definition does not have, such as the
+// sandbox, as lines of TOML. Omits settings that the imported definition cannot have, such as
+// sandbox_paths for a server with a URL.
+std::string settings_to_keep(const Node &here, const Node &there) {
+  std::set<std::string_view> imported;
+  for (const Member &member : there.members) imported.insert(setting_of(server_key(member.name)));
+  std::string out;
+  for (const Member &member : here.members) {
+    const std::string_view key = server_key(member.name), setting = setting_of(key);
+    if (key.empty() || key == "type" || is_client_key(setting) || imported.contains(setting))
+      continue;
+    if (!server_key_fits(key, there)) continue;
+    const std::string value = toml_value(member.value);
+    if (!value.empty()) out += toml_key(member.name) + " = " + value + '\n';
+  }
+  return out;
+}
+
+// Inserts lines after the first table header of a server's TOML text.
+std::string with_settings(const std::string &toml, const std::string &lines) {
+  const std::size_t header = toml.starts_with('[') ? 0 : toml.find("\n[") + 1;
+  std::string out = toml;
+  return out.insert(toml.find('\n', header) + 1, lines);
 }
 
 class Merger {
@@ -128,14 +169,18 @@ class Merger {
 
  private:
   Result<void> write(const MergedServer &merged) {
+    std::string tables = merged.from->toml;
     if (merged.state == State::replaced) {
+      const Node definition = servers_in({"import", "import.toml", tables});
+      tables = with_settings(
+          tables, settings_to_keep(*before_.find(merged.name), *definition.find(merged.name)));
       auto text = file_without_server(file_, merged.name);
       if (!text) return std::unexpected(text.error());
       file_.text = *std::move(text);
     } else if (merged.state != State::added) {
       return {};
     }
-    auto text = file_with_tables(file_, merged.name, merged.from->toml);
+    auto text = file_with_tables(file_, merged.name, tables);
     if (!text) return std::unexpected(text.error());
     file_.text = *std::move(text);
     return {};

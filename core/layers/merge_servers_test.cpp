@@ -81,10 +81,73 @@ TEST_CASE("a different definition is reported with its differences and replaced 
   const Profile profile = good({{"file", "p.toml", replaced->text}});
   REQUIRE(names(profile) == "time web");
   CHECK(profile.servers[0].args == MergeTexts{"time", "--utc"});
-  CHECK(profile.servers[0].sandbox.mode == SandboxMode::home_read_only);
+  CHECK(profile.servers[0].sandbox.mode == SandboxMode::strict);
+  CHECK(profile.servers[0].timeout_ms == 8'000);
   CHECK(profile.servers[1].type == "sse");
   CHECK(profile.limits.sessions == 4);
   CHECK(has(replaced->text, "# mine\n"));
+}
+
+TEST_CASE("a replaced server keeps the settings that only the profile has") {
+  const bool json = GENERATE(false, true);
+  const std::string toml =
+      "[mcpServers.a]\ncommand = \"old\"\nsandbox = \"strict\"\nnetwork = false\n"
+      "denyTools = [\"write_file\"]\nroots = \"off\"\ntimeout = 5000\nenabled = false\n"
+      "[mcpServers.a.env]\nOLD = \"1\"\n"
+      "[mcpServers.b]\nurl = \"http://old/\"\nallowTools = [\"x\"]\n";
+  const std::string text =
+      R"({"mcpServers": {"a": {"command": "old", "sandbox": "strict", "network": false,
+          "denyTools": ["write_file"], "roots": "off", "timeout": 5000, "enabled": false,
+          "env": {"OLD": "1"}}, "b": {"url": "http://old/", "allowTools": ["x"]}}})";
+  const ProfileLayer file =
+      json ? ProfileLayer{"file", "p.json", text} : ProfileLayer{"file", "p.toml", toml};
+  const auto merge = merge_servers(
+      file,
+      {imported_server("a", "command = \"new\"\ntimeout = 7000\n[mcpServers.a.env]\nNEW = \"2\"\n"),
+       imported_server("b", "url = \"http://new/\"\ndisabled = true\n")},
+      true);
+  REQUIRE(merge);
+  CHECK(merge_states(*merge) ==
+        MergeTexts{"a replaced command env.NEW env.OLD timeout", "b replaced url"});
+  INFO(merge->text);
+  const Profile profile = good({{"file", file.file, merge->text}});
+  REQUIRE(profile.servers.size() == 2);
+  const bool a_first = profile.servers[0].name == "a";
+  const ServerDef &a = profile.servers[a_first ? 0 : 1], &b = profile.servers[a_first ? 1 : 0];
+  CHECK(a.command == "new");
+  CHECK(a.sandbox.mode == SandboxMode::strict);
+  CHECK_FALSE(a.sandbox.network);
+  CHECK(a.deny_tools == MergeTexts{"write_file"});
+  CHECK(a.roots == RootsMode::off);
+  CHECK(a.timeout_ms == 7'000);
+  CHECK(a.disabled);
+  CHECK(a.env.size() == 1);
+  CHECK(a.env.at("NEW") == "2");
+  CHECK(b.url == "http://new/");
+  CHECK(b.allow_tools == MergeTexts{"x"});
+  CHECK(b.disabled);
+}
+
+TEST_CASE("a replaced server of another type keeps only the settings that its type can have") {
+  const ProfileLayer file{"file", "p.toml",
+                          "[mcpServers.a]\ncommand = \"x\"\nnetwork = false\n"
+                          "sandbox_paths = [\"/srv\"]\ntimeout = 5000\ndenyTools = [\"t\"]\n"
+                          "[mcpServers.b]\nurl = \"http://h/\"\nbearer_token_env_var = \"T\"\n"
+                          "protocol = \"2025-06-18\"\n"};
+  const auto merge =
+      merge_servers(file,
+                    {imported_server("a", "url = \"http://h/\"\ntool_timeout_sec = 9\n"),
+                     imported_server("b", "command = \"x\"\n")},
+                    true);
+  REQUIRE(merge);
+  INFO(merge->text);
+  const Profile profile = good({{"file", "p.toml", merge->text}});
+  REQUIRE(names(profile) == "a b");
+  CHECK(profile.servers[0].url == "http://h/");
+  CHECK(profile.servers[0].deny_tools == MergeTexts{"t"});
+  CHECK(profile.servers[0].timeout_ms == 9'000);
+  CHECK(profile.servers[1].command == "x");
+  CHECK(profile.servers[1].protocol == ProtocolPin::v2025_06_18);
 }
 
 TEST_CASE(

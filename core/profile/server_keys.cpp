@@ -117,6 +117,16 @@ std::span<const std::string_view> server_keys() {
   return names;
 }
 
+bool server_key_fits(std::string_view key, const Node &server) {
+  for (const ServerKey &row : kKeys) {
+    if (row.key.name != key || row.needs == Needs::nothing) continue;
+    const std::string_view needed = row.needs == Needs::command ? "command" : "url";
+    return std::any_of(server.members.begin(), server.members.end(),
+                       [&](const Member &member) { return server_key(member.name) == needed; });
+  }
+  return true;
+}
+
 void ServerReader::read_keys() {
   for (const ServerKey &row : kKeys) {
     const Member *member = find(row.key.name);

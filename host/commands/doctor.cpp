@@ -288,8 +288,7 @@ class Doctor {
   void unmatched(Profile profile) {
     load_existing_lists(&profile);
     for (const std::string &line : unmatched_names(profile)) {
-      doubtful("configuration: " + printable(tilde(line)),
-               "A rule or list with this name has no effect; correct the name.");
+      doubtful("configuration: " + printable(tilde(line)), "Correct the name.");
     }
   }
 

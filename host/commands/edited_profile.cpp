@@ -58,7 +58,8 @@ Result<EditedProfile> open_profile(const std::string &path) {
   if (layer.error().code != BH_E_NOT_FOUND) return std::unexpected(layer.error());
   out.is_new = true;
   out.layer = {"file", path,
-               path.ends_with(".json") ? "{}\n" : "schema = \"bulkhead.profile/1\"\n"};
+               path.ends_with(".json") ? "{\n  \"mcpServers\": {\n  }\n}\n"
+                                       : "schema = \"bulkhead.profile/1\"\n"};
   return out;
 }
 

@@ -178,7 +178,7 @@ int write_to(const std::string &path, const Arguments &arguments,
   import->servers = std::move(merge->servers);
   for (const MergedServer &server : import->servers) {
     if (server.state != State::added && server.state != State::replaced) continue;
-    for (const std::string &secret : server.from->secrets) {
+    for (const std::string &secret : server.from->variables) {
       if (std::find(import->secrets.begin(), import->secrets.end(), secret) ==
           import->secrets.end())
         import->secrets.push_back(secret);
@@ -245,10 +245,13 @@ int run_import(const Arguments &arguments) {
   out += about_projects(import.found);
   out += about_twice(import);
   if (!import.secrets.empty()) {
-    out +=
-        "\nValues that look like credentials are not copied; check the profile for others.\n"
-        "Set these variables before `bulkhead serve`:\n";
-    for (const auto &secret : import.secrets) out += "  " + printable(secret) + "\n";
+    out += "\nValues that look like credentials are not copied; check the profile for others.\n";
+    std::string unset;
+    for (const auto &line : import.secrets) {
+      const std::string name = line.substr(0, line.find(' '));
+      if (::getenv(name.c_str()) == nullptr) unset += "  " + printable(line) + "\n";
+    }
+    if (!unset.empty()) out += "Set these variables before `bulkhead serve`:\n" + unset;
   }
   if (!write_stdout(out)) return exit_failed;
   if (!written.empty()) mention_reload(path);

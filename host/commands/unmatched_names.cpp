@@ -179,7 +179,8 @@ class Search {
                const std::string &server, const std::string &tool) {
     const KnownTools *known = find(server);
     if (known != nullptr && known->tools && !known->lists(tool)) {
-      no_tool(file, line, key, {known}, tool);
+      no_tool(file, line, key, {known}, tool,
+              "; this entry allows nothing, and tools that the list does not name are blocked");
     }
   }
 
@@ -211,7 +212,8 @@ class Search {
   }
 
   void no_tool(const std::string &file, const std::string &line, const std::string &key,
-               const std::vector<const KnownTools *> &servers, const std::string &tool) {
+               const std::vector<const KnownTools *> &servers, const std::string &tool,
+               std::string_view effect = "; the condition is never true for this name") {
     std::vector<std::string> tools;
     for (const KnownTools *one : servers) {
       if (one->tools) tools.insert(tools.end(), one->tools->begin(), one->tools->end());
@@ -219,7 +221,8 @@ class Search {
     const std::string who =
         servers.size() == 1 ? "server " + shown_name(servers.front()->server) + " lists no tool "
                             : "no server lists a tool ";
-    add(file, line, key, who + shown_name(tool) + after(suggestion(tool, tools)));
+    add(file, line, key,
+        who + shown_name(tool) + after(suggestion(tool, tools)) + std::string(effect));
   }
 
   static std::string after(const std::string &hint) { return hint.empty() ? "" : "; " + hint; }
