@@ -202,8 +202,13 @@ struct FakeLane final : Lane {
   std::vector<std::string> quiet{};     // requests on behalf of several clients
   std::function<void()> inside{};       // called at the end of the next submit()
 
+  std::optional<ListHints> hints = ListHints{};
+  int refreshes = 0;
+
   void start() override {}
   void close() override {}
+  std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
+  void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
   void submit(Exchange &e, const CallInHand &hand) override {
     if (stateless) {
       e.call->answer_form = &stateless_answer_form();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "route/call.hpp"
 #include "route/exchange.hpp"
 #include "route/lane_host.hpp"
+#include "route/list_hints.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
@@ -84,6 +86,14 @@ class Lane {
   virtual bool opened() const { return state_ == LaneState::ready; }
   // Returns the MCP revision of the current connection, or an empty string if there is none.
   virtual std::string_view revision() const noexcept { return {}; }
+  // Returns the caching hints of the list of this kind, or nullopt if the server has no such list.
+  virtual std::optional<ListHints> list_hints(ItemKind, std::uint64_t now_ns) const {
+    static_cast<void>(now_ns);
+    return ListHints{};
+  }
+  // Requests the list of this kind from the server again if it is out of date. Clients are notified
+  // if it has changed.
+  virtual void refresh(ItemKind, std::uint64_t now_ns) { static_cast<void>(now_ns); }
   // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
   // Returns true if the server is lazy and not running, and its lists will be unknown until it

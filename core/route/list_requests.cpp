@@ -55,6 +55,9 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   View &view = *s.view;
   needs_.views.wake_unlisted(view);
   if (!Views::is_ready(view)) return needs_.views.wait(view, request);
+  if (scan.cursor.empty()) {
+    for (Lane *lane : view.lanes) lane->refresh(kind, request.start_ns);
+  }
   const std::string_view id = request.id();
   const Catalogue *catalogue = needs_.views.listed_to(view, s);
   if (catalogue == nullptr) return needs_.views.wait(view, request);
@@ -92,8 +95,9 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   tail.append("}}");
   std::string opening;
   if (const ResultForm *form = request.reply.form) {
-    opening.append(R"(,"result":{)").append(form->members({}));
-    opening.append(opening.ends_with('{') ? "\"" : ",\"");
+    opening.append(R"(,"result":{)")
+        .append(form->list_members(hints(view, kind, request.start_ns)));
+    opening.append(",\"");
   }
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id),
@@ -109,6 +113,19 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
     needs_.answers.record(request, BH_OUTCOME_OK, {}, result);
   }
   needs_.answers.answer(request.reply, parts, 7);
+}
+
+// The list contains the lists of all servers of the view. A server that is not listed may add its
+// items at any time.
+ListHints ListRequests::hints(const View &view, ItemKind kind, std::uint64_t now_ns) const {
+  std::optional<ListHints> out;
+  for (const Lane *lane : view.lanes) {
+    const auto hints = lane->listed() ? lane->list_hints(kind, now_ns) : ListHints{};
+    if (hints.has_value()) out = out.has_value() ? out->with(*hints) : *hints;
+  }
+  if (!out.has_value()) return {};
+  if (needs_.views.is_filtered()) out->is_public = false;
+  return *out;
 }
 
 bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind kind,

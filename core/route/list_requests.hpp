@@ -46,6 +46,7 @@ class ListRequests {
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
+  ListHints hints(const View &view, ItemKind kind, std::uint64_t now_ns) const;
   void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,
                     std::unordered_set<std::string> *done, std::string *out) const;
 

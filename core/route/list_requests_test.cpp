@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "route/list_world.hpp"
+#include "route/stateless_form.hpp"
 
 using namespace bulkhead;
 
@@ -15,11 +16,13 @@ struct World : ListWorld {
                         {sessions, views, names, profile, recorder, answers,
                          [this](const Session &) { ++first_times; }}};
   Session *session = nullptr;
+  const ResultForm *form = nullptr;
 
   std::string_view ask(const std::string &params = "{}", ItemKind kind = ItemKind::tool) {
     client.sent.clear();
     Request request(*session,
                     R"({"jsonrpc":"2.0","id":"q","method":"tools/list","params":)" + params + "}");
+    request.incoming.reply.form = form;
     lists_of.answer(*session, request.incoming, kind);
     return client.sent.empty() ? std::string_view() : client.sent[0].text;
   }
@@ -52,6 +55,53 @@ TEST_CASE("a list is sent page by page, with each item once") {
   for (const char *name : {"a__1", "a__2", "a__3"}) CHECK(all.find(name) != std::string::npos);
   CHECK(w.session->listed == 1u << static_cast<unsigned>(ItemKind::tool));
   CHECK(w.first_times == 1);
+}
+
+TEST_CASE("the hints of a list are those of all its servers together") {
+  World w;
+  w.add("a", "[]");
+  w.add("b", "[]");
+  w.session = &w.joined();
+  StatelessForm form(true);
+  form.set_server_info(R"({"name":"g"})");
+  w.form = &form;
+  CHECK(at(w.ask(), {"result", "ttlMs"}) == "0");  // tools plugins
+  View &view = *w.session->view;
+  FakeLane a(w, *w.upstreams.find("a"), 0, 0), b(w, *w.upstreams.find("b"), 0, 0);
+  for (FakeLane *lane : {&a, &b}) lane->list(ItemKind::tool, R"({"tools":[{"name":"1"}]})");
+  const std::vector<Lane *> former = std::exchange(view.lanes, {&a, &b});
+  view.catalogue = nullptr;
+  const auto hints = [&](const std::string &params = "{}", ItemKind kind = ItemKind::tool) {
+    const std::string_view answer = w.ask(params, kind);
+    REQUIRE(mcp::valid_json(answer));
+    return std::string(at(answer, {"result", "ttlMs"})) + " " +
+           std::string(at(answer, {"result", "cacheScope"}));
+  };
+  a.hints = ListHints{9'000, true};
+  b.hints = ListHints{5'000, true};
+  CHECK(hints() == R"(5000 "public")");
+  CHECK(a.refreshes == 1);
+  CHECK(b.refreshes == 1);
+  b.hints = std::nullopt;  // it has no such list
+  CHECK(hints() == R"(9000 "public")");
+  b.hints = ListHints{5'000, false};
+  CHECK(hints() == R"(5000 "private")");
+  b.hints = ListHints{};
+  CHECK(hints() == R"(0 "private")");
+  a.hints = b.hints = std::nullopt;
+  CHECK(hints() == R"(0 "private")");
+  // The pages after the first one do not cause another request to the server.
+  a.hints = b.hints = ListHints{5'000, true};
+  const int before = a.refreshes;
+  w.profile.limits.page_items = 1;
+  const std::string cursor(at(w.ask(), {"result", "nextCursor"}));
+  CHECK(hints(R"({"cursor":)" + cursor + "}") == R"(5000 "public")");
+  CHECK(a.refreshes == before + 1);
+  // With a policy that filters lists, each principal has a list of its own.
+  w.gate.use(&policy_table, &w.policy);
+  w.views.rules_changed();
+  CHECK(hints() == R"(5000 "private")");
+  view.lanes = former;
 }
 
 TEST_CASE("an invalid cursor or a cursor for another list is rejected") {

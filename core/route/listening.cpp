@@ -51,6 +51,18 @@ void Listening::watches_changed() {
   if (started_) open_after(collect_ms);
 }
 
+bool Listening::reports(ItemKind kind) const noexcept {
+  if (current_ == 0) return false;
+  switch (kind) {
+    case ItemKind::tool:
+      return reported_.tools;
+    case ItemKind::prompt:
+      return reported_.prompts;
+    default:
+      return reported_.resources;
+  }
+}
+
 // Returns the filter for the request, or an empty string if there is nothing to ask for.
 std::string Listening::filter() const {
   std::string out;
@@ -106,6 +118,10 @@ void Listening::acknowledged(std::uint64_t id, std::string_view accepted) {
   const std::vector<std::string> uris =
       accepted.starts_with('{') ? strings_of(mcp::member(accepted, "resourceSubscriptions"))
                                 : std::vector<std::string>{};
+  const auto has = [accepted](std::string_view member) {
+    return accepted.starts_with('{') && mcp::member(accepted, member) == "true";
+  };
+  reported_ = {has("toolsListChanged"), has("resourcesListChanged"), has("promptsListChanged")};
   if (former != 0) wire_.end_listen(former);
   if (std::exchange(missed_, false)) wire_.changes_missed();
   settle(id, uris);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/items.hpp"
 #include "reactor/reactor.hpp"
 #include "route/protocol.hpp"
 
@@ -55,6 +56,8 @@ class Listening {
   void subscribe(std::uint64_t exchange, std::string uri);
   // Called when resources are no longer watched, or are watched again.
   void watches_changed();
+  // Returns true if the server currently reports changes of its list of this kind.
+  bool reports(ItemKind kind) const noexcept;
 
   // ---- from the server ----
   // `id` is the subscription's; `accepted` is the accepted part of the filter, a JSON object.
@@ -78,8 +81,12 @@ class Listening {
   Wire &wire_;
   ServerCaps caps_{};
   bool started_ = false;
-  bool missed_ = false;         // a request has ended
-  std::uint64_t current_ = 0;   // acknowledged
+  bool missed_ = false;        // a request has ended
+  std::uint64_t current_ = 0;  // acknowledged
+  // The lists whose changes the current request covers.
+  struct {
+    bool tools = false, resources = false, prompts = false;
+  } reported_;
   std::uint64_t opening_ = 0;   // not acknowledged yet
   std::uint32_t failures_ = 0;  // since the last acknowledgement
   std::uint64_t timer_ = 0;

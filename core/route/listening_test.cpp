@@ -82,6 +82,27 @@ TEST_CASE("a subscription is accepted by the acknowledgement, and the old reques
   CHECK(s.filters.size() == 2);
 }
 
+TEST_CASE(
+    "changes are reported for the lists that the server has accepted, while the request is open") {
+  Server s;
+  s.start();
+  CHECK_FALSE(s.listening.reports(ItemKind::tool));
+  s.listening.acknowledged(1, R"({"toolsListChanged":true,"promptsListChanged":false})");
+  CHECK(s.listening.reports(ItemKind::tool));
+  CHECK_FALSE(s.listening.reports(ItemKind::prompt));
+  CHECK_FALSE(s.listening.reports(ItemKind::resource));
+  s.uris = {"a:x"};
+  s.listening.watches_changed();
+  REQUIRE(s.requests(2));
+  CHECK(s.listening.reports(ItemKind::tool));  // the old request is still open
+  s.listening.acknowledged(2, R"({"resourcesListChanged":true})");
+  CHECK_FALSE(s.listening.reports(ItemKind::tool));
+  CHECK(s.listening.reports(ItemKind::resource));
+  CHECK(s.listening.reports(ItemKind::resource_template));
+  s.listening.ended(2, false);
+  CHECK_FALSE(s.listening.reports(ItemKind::resource));
+}
+
 TEST_CASE("a request that is replaced before its acknowledgement takes its subscriptions along") {
   Server s;
   s.start(false);

@@ -8,15 +8,18 @@
 #include <string>
 #include <string_view>
 
+#include "route/list_hints.hpp"
+
 namespace bulkhead {
 
 class ResultForm {
  public:
   virtual ~ResultForm() = default;
   // Returns members to insert at the beginning of a result, without braces. `result` is the result
-  // object, or empty if the result is a list composed by the gateway. The returned text is valid
-  // until the next request is handled.
+  // object. The returned text is valid until the next request is handled.
   virtual std::string_view members(std::string_view result) const = 0;
+  // Returns the members of a list that the gateway has composed, without braces.
+  virtual std::string list_members(const ListHints &hints) const = 0;
 
   // The error code and HTTP status that the client receives for an error with the given code.
   struct ErrorForm {

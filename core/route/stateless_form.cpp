@@ -48,7 +48,13 @@ unsigned StatelessForm::has_of(std::string_view result) {
 }
 
 std::string_view StatelessForm::members(std::string_view result) const {
-  return texts_[result.empty() ? 0 : has_of(result)];
+  return texts_[has_of(result)];
+}
+
+std::string StatelessForm::list_members(const ListHints &hints) const {
+  std::string out = texts_[ttl | scope];
+  out.append(",\"ttlMs\":").append(std::to_string(hints.ttl_ms));
+  return out.append(hints.is_public ? R"(,"cacheScope":"public")" : R"(,"cacheScope":"private")");
 }
 
 // In this revision, -32601 means that the gateway does not have the method; only the client edge

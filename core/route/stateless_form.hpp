@@ -1,7 +1,7 @@
 // The form of responses for clients of MCP 2026-07-28. Adds the members that this revision
 // requires, unless the server has sent them: resultType; ttlMs and cacheScope, for lists and
-// resources (values that forbid caching); and _meta with the name of the gateway. If the server
-// sends its own _meta, the gateway's name is not added, which the revision permits.
+// resources (unless known, values that forbid caching); and _meta with the name of the gateway. If
+// the server sends its own _meta, the gateway's name is not added, which the revision permits.
 //
 // Used on the reactor thread.
 #pragma once
@@ -24,6 +24,7 @@ class StatelessForm final : public ResultForm {
   void set_server_info(std::string_view info);
 
   std::string_view members(std::string_view result) const override;
+  std::string list_members(const ListHints &hints) const override;
   ErrorForm error(std::int32_t code) const override;
 
  private:

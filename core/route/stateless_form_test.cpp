@@ -51,7 +51,9 @@ TEST_CASE("missing members are inserted before the members of a result") {
   const std::string complete =
       R"({"resultType":"complete","ttlMs":1,"cacheScope":"public","_meta":{}})";
   CHECK(formed_result(cacheable, complete) == complete);
-  CHECK(cacheable.members({}) == type + hints + name);  // the members for a list
+  CHECK(cacheable.list_members({}) == type + name + R"(,"ttlMs":0,"cacheScope":"private")");
+  CHECK(cacheable.list_members({5000, true}) ==
+        type + name + R"(,"ttlMs":5000,"cacheScope":"public")");
 }
 
 TEST_CASE("error codes without a meaning in this revision are replaced") {

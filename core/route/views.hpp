@@ -76,6 +76,8 @@ class Views {
   // Returns true if all servers have sent their first lists or have failed, or if
   // limits.first_list_wait_ms has expired.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
+  // Returns true if clients of a view may see different lists.
+  bool is_filtered() const noexcept { return needs_.filters.any(); }
   // Records that a client has received a list. From then on, the view's clients are notified of
   // changes.
   void mark_shown(View &view);

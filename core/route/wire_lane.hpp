@@ -43,6 +43,8 @@ class WireLane final : public Lane, private Listening::Wire {
   std::string_view revision() const noexcept override {
     return handle_ == 0 || edge_ == nullptr ? std::string_view{} : revision_;
   }
+  std::optional<ListHints> list_hints(ItemKind kind, std::uint64_t now_ns) const override;
+  void refresh(ItemKind kind, std::uint64_t now_ns) override;
   bool lazy() const override;
   bool unknown() const override;
 
@@ -87,6 +89,7 @@ class WireLane final : public Lane, private Listening::Wire {
     std::string cursor;       // JSON token of the requested page
     std::size_t page_at = 0;  // index of the last page's first item in incoming.items
     std::uint32_t pages = 0;
+    ListHints hints;  // of the pages so far
   };
 
   void connect();
@@ -169,6 +172,7 @@ class WireLane final : public Lane, private Listening::Wire {
   WaitingCalls queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
   std::array<Listing, item_kinds> listings_;
+  std::array<ListAge, item_kinds> ages_;  // of the lists from this connection
 };
 
 }  // namespace bulkhead

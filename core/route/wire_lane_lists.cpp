@@ -71,6 +71,8 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     failure = method + " failed: " + std::string(scan->error.in(message).substr(0, 300));
   } else {
     const std::size_t page_at = listing.incoming.items.size();
+    const ListHints hints = ListHints::of(*scan, message);
+    listing.hints = listing.pages == 0 ? hints : listing.hints.with(hints);
     auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
                             &listing.incoming);
     // A server that ignores cursors returns the cursor that it has just received. It would send its
@@ -113,6 +115,9 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   listing.running = false;
   const bool first = std::exchange(listing.first, false);
   std::vector<std::string> removed;
+  // A list that could not be read is out of date.
+  ages_[static_cast<std::size_t>(kind)].received(ok ? listing.hints : ListHints{},
+                                                 host_.reactor().now_ns());
   const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
   if (ok && annotated && may_take_headers(upstream_.def())) {
     headers_.use_tools(&listing.incoming,
@@ -174,6 +179,23 @@ void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
 
 void WireLane::list_changed(ItemKind kind) {
   if (opened()) start_listing(kind);
+}
+
+std::optional<ListHints> WireLane::list_hints(ItemKind kind, std::uint64_t now_ns) const {
+  if (state_ != LaneState::ready || edge_ == nullptr) return ListHints{};
+  const bool has = kind == ItemKind::tool     ? server_caps_.tools
+                   : kind == ItemKind::prompt ? server_caps_.prompts
+                                              : server_caps_.resources;
+  if (!has) return std::nullopt;
+  if (!edge_->stateless()) return ListHints{};
+  return ages_[static_cast<std::size_t>(kind)].hints(listening_.reports(kind), now_ns);
+}
+
+void WireLane::refresh(ItemKind kind, std::uint64_t now_ns) {
+  if (state_ != LaneState::ready || edge_ == nullptr || !edge_->stateless()) return;
+  const std::size_t at = static_cast<std::size_t>(kind);
+  if (listings_[at].running || listening_.reports(kind)) return;
+  if (ages_[at].needs_refresh(now_ns)) start_listing(kind);
 }
 
 void WireLane::inherit(const Lane &former) {

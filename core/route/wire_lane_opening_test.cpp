@@ -318,6 +318,82 @@ TEST_CASE("a call with outdated headers is sent again once, after the list of to
   w.drop(second);
 }
 
+TEST_CASE("a list that is out of date is read again when it is asked for, without polling") {
+  constexpr std::uint64_t ms = 1'000'000;
+  Unknown w;
+  w.answer("server/discover", discovered);
+  w.answer("tools/list",
+           R"({"tools":[{"name":"x"}],"nextCursor":"2","ttlMs":9000,"cacheScope":"public"})");
+  w.answer("tools/list", R"({"tools":[{"name":"y"}],"ttlMs":5000,"cacheScope":"public"})");
+  REQUIRE(w.lane->state() == LaneState::ready);
+  const std::uint64_t now = w.loop->now_ns();
+  const auto hints = [&](std::uint64_t later_ms) {
+    const auto out = w.lane->list_hints(ItemKind::tool, now + later_ms * ms);
+    REQUIRE(out.has_value());
+    return *out;
+  };
+  CHECK(hints(0).is_public);
+  CHECK(hints(0).ttl_ms > 4'000);
+  CHECK(hints(0).ttl_ms <= 5'000);
+  CHECK(hints(5'001).ttl_ms == 0);
+  CHECK_FALSE(w.lane->list_hints(ItemKind::prompt, now).has_value());
+  w.sent.clear();
+  w.lane->refresh(ItemKind::tool, now + 4'000 * ms);
+  w.lane->refresh(ItemKind::prompt, now + 9'000 * ms);
+  CHECK(w.sent.empty());
+  for (int i = 0; i < 3; ++i) w.lane->refresh(ItemKind::tool, now + 6'000 * ms);
+  CHECK(w.methods() == Texts{R"("tools/list")"});
+  SECTION("a new list") {
+    w.answer("tools/list", R"({"tools":[{"name":"z"}],"ttlMs":7000})");
+    CHECK(w.lane->items(ItemKind::tool).items.size() == 1);
+    CHECK_FALSE(hints(0).is_public);
+    CHECK(hints(0).ttl_ms > 6'000);
+  }
+  SECTION("a server that fails keeps its list, which stays out of date") {
+    w.refuse("tools/list", R"({"code":-32603,"message":"busy"})");
+    CHECK(w.lane->state() == LaneState::ready);
+    CHECK(w.lane->items(ItemKind::tool).items.size() == 2);
+    CHECK(hints(0).ttl_ms == 0);
+    CHECK_FALSE(hints(0).is_public);
+    w.sent.clear();
+    w.lane->refresh(ItemKind::tool, w.loop->now_ns());
+    CHECK(w.sent.empty());
+    w.lane->refresh(ItemKind::tool, w.loop->now_ns() + ListAge::min_refresh_ms * ms);
+    CHECK(w.methods() == Texts{R"("tools/list")"});
+  }
+}
+
+TEST_CASE("a list whose changes the server reports stays up to date") {
+  constexpr std::uint64_t ms = 1'000'000;
+  Unknown w;
+  w.answer("server/discover",
+           R"({"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}})");
+  w.answer("tools/list", R"({"tools":[{"name":"x"}],"ttlMs":2000,"cacheScope":"public"})");
+  REQUIRE(w.lane->state() == LaneState::ready);
+  const std::uint64_t later = w.loop->now_ns() + 60'000 * ms;
+  CHECK(w.lane->list_hints(ItemKind::tool, later)->ttl_ms == 0);  // not acknowledged yet
+  const Exchange *listen = w.own("subscriptions/listen");
+  REQUIRE(listen != nullptr);
+  const Scanned acknowledged(
+      R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":)" +
+      std::to_string(listen->id) + "}}}");
+  w.lane->listen_acknowledged(acknowledged.get());
+  CHECK(w.lane->list_hints(ItemKind::tool, later)->ttl_ms == 2'000);
+  w.sent.clear();
+  w.lane->refresh(ItemKind::tool, later);
+  CHECK(w.sent.empty());
+}
+
+TEST_CASE("lists of servers with sessions have no hints and are not requested again") {
+  LaneWorld w;
+  w.get_ready();
+  const std::uint64_t later = w.loop->now_ns() + 3'600'000'000'000;
+  CHECK(w.lane->list_hints(ItemKind::tool, later)->ttl_ms == 0);
+  CHECK_FALSE(w.lane->list_hints(ItemKind::prompt, later).has_value());
+  w.lane->refresh(ItemKind::tool, later);
+  CHECK(w.sent.empty());
+}
+
 TEST_CASE("the log level of the call's client is in its request, and only there") {
   Unknown w;
   w.answer("server/discover",

@@ -2,7 +2,8 @@
 // revisions with a session; and how the gateway finds out which generation a server is of.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { assert, fake, filesBelow, node, run, runProgram, sleep, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
+import { httpOf } from './stateless_client.mjs';
 import { startStateless } from '../fixtures/stateless_server.mjs';
 
 const script = fileURLToPath(new URL('../fixtures/stateless_server.mjs', import.meta.url));
@@ -442,6 +443,52 @@ test('status, tools and doctor show the revision of each server', async (t) => {
     assert.match(command('status'), new RegExp(`^ *${name} +stdio +ready .* ${revision}`, 'm'));
     assert.match(command('doctor', '--config', gateway.config), new RegExp(`server ${name}: .*, MCP ${revision}$`, 'm'));
   }
+});
+
+test('the hints of merged lists; lists that are out of date are read again', async (t) => {
+  const hints = (ttlMs, cacheScope) => ({ 'tools/list': { ttlMs, cacheScope }, 'prompts/list': { ttlMs: 60_000, cacheScope: 'public' } });
+  const a = await overHttp(t, { hints: hints(60_000, 'public') });
+  const quiet = await overHttp(t, { quiet: true, hints: hints(1500, 'public') });
+  const mcpServers = { a: { url: a.url }, quiet: { url: quiet.url }, c: overStdio('--quiet', '--hints', JSON.stringify(hints(40_000, 'public'))) };
+  const gateway = await t.gateway({ mcpServers });
+  const http = await httpOf(t, gateway);
+  const old = await t.http(gateway);
+  await old.listen();
+  const names = async () => (await old.toolNames()).filter((name) => name.includes('new_one'));
+  assert.deepEqual(await names(), []);
+  const first = await http.result('tools/list');
+  assert.ok(first.ttlMs > 0 && first.ttlMs <= 1500, show(first.ttlMs));
+  assert.equal(first.cacheScope, 'public');
+  const prompts = await http.result('prompts/list');
+  assert.ok(prompts.ttlMs > 40_000 && prompts.ttlMs <= 60_000);
+  assert.equal(prompts.cacheScope, 'public');
+  // The server does not announce the change. Without requests from clients, it is not asked.
+  quiet.content.tools.push('new_one');
+  const lists = () => quiet.messages('tools/list').length;
+  await sleep(1700);
+  assert.equal(lists(), 1);
+  const seen = await until('the new tool', async () => {
+    const { tools, ttlMs } = await http.result('tools/list');
+    const found = tools.some(({ name }) => name === 'quiet__new_one');
+    assert.ok(found || ttlMs === 0);
+    return found && ttlMs;
+  });
+  assert.ok(seen > 0 && seen <= 1500);
+  assert.deepEqual(await names(), ['quiet__new_one']);
+  assert.ok(lists() <= 3, 'one request for several clients');
+  // The session client is notified.
+  await old.note('notifications/tools/list_changed');
+  assert.equal(a.messages('tools/list').length, 1, 'it reports changes itself');
+
+  const private_ = await t.gateway({
+    mcpServers, security: { rules: { mcp: { no: { on: 'mcp.request', if: 'mcp.request.tool_name == "broken"', decision: 'block' } } } },
+  });
+  const filtered = await (await httpOf(t, private_)).result('tools/list');
+  assert.ok(!filtered.tools.some(({ name }) => name.endsWith('__broken')));
+  assert.equal(filtered.cacheScope, 'private');
+  const mixed = await t.gateway({ mcpServers: { ...mcpServers, old: fake('--tool', 'x') } });
+  const { ttlMs, cacheScope } = await (await httpOf(t, mixed)).result('tools/list');
+  assert.deepEqual([ttlMs, cacheScope], [0, 'private']);
 });
 
 test('protocol pins the revision', async (t) => {
