@@ -159,9 +159,10 @@ TEST_CASE("x-mcp-header: limits") {
             .find("exceeds the limit of") != std::string::npos);
 
   const auto nested = [](std::size_t levels) {
-    std::string text = R"({"type":"string","x-mcp-header":"A"})";
-    for (std::size_t i = 0; i < levels; ++i) text = R"({"properties":{"a":)" + text + "}}";
-    return text;
+    std::string text;
+    for (std::size_t i = 0; i < levels; ++i) text += R"({"properties":{"a":)";
+    text += R"({"type":"string","x-mcp-header":"A"})";
+    return text.append(2 * levels, '}');
   };
   CHECK(read(nested(63)).at(0).path.size() == 63);
   CHECK(problem(nested(64)).find("128 levels") != std::string::npos);
