@@ -91,7 +91,7 @@ struct World {
     return ask();
   }
   const Verdict &answered(std::size_t n = 1) {
-    REQUIRE(host.run_until([&] { return later.size() >= n; }, 30'000));
+    REQUIRE(host.run_until([&] { return later.size() >= n; }, 120'000));
     return later[n - 1];
   }
 };
