@@ -108,7 +108,7 @@ TEST_CASE("a replaced server keeps the settings that only the profile has") {
       true);
   REQUIRE(merge);
   CHECK(merge_states(*merge) ==
-        MergeTexts{"a replaced command env.NEW env.OLD timeout", "b replaced url"});
+        MergeTexts{"a replaced command env.OLD env.NEW timeout", "b replaced url"});
   INFO(merge->text);
   const Profile profile = good({{"file", file.file, merge->text}});
   REQUIRE(profile.servers.size() == 2);
