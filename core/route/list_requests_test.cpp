@@ -59,15 +59,14 @@ TEST_CASE("a list is sent page by page, with each item once") {
 
 TEST_CASE("the hints of a list are those of all its servers together") {
   World w;
-  w.add("a", "[]");
-  w.add("b", "[]");
+  Upstream &first = w.add("a", "[]"), &second = w.add("b", "[]");
   w.session = &w.joined();
   StatelessForm form(true);
   form.set_server_info(R"({"name":"g"})");
   w.form = &form;
   CHECK(at(w.ask(), {"result", "ttlMs"}) == "0");  // tools plugins
   View &view = *w.session->view;
-  FakeLane a(w, *w.upstreams.find("a"), 0, 0), b(w, *w.upstreams.find("b"), 0, 0);
+  FakeLane a(w, first, 0, 0), b(w, second, 0, 0);
   for (FakeLane *lane : {&a, &b}) lane->list(ItemKind::tool, R"({"tools":[{"name":"1"}]})");
   const std::vector<Lane *> former = std::exchange(view.lanes, {&a, &b});
   view.catalogue = nullptr;
