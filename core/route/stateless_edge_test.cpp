@@ -334,3 +334,20 @@ TEST_CASE("a request of this revision is not part of a batch") {
   CHECK(w.has(R"({"jsonrpc":"2.0","id":2,"result":{}})"));
   CHECK(w.tools.calls.empty());
 }
+
+TEST_CASE("a request with a duplicate requestState or inputResponses is rejected by the scanner") {
+  Stateless w;
+  const std::string state = R"("requestState":"s",)", responses = R"("inputResponses":{},)";
+  for (const std::string &members :
+       {state + state, responses + responses, state + R"("r\u0065questState":"t",)",
+        responses + R"("input\u0052esponses":{"a":{}},)", state + responses + state}) {
+    INFO(members);
+    const std::size_t before = w.sent.size();
+    const std::string message = request("1", "tools/call", R"("name":"t__x",)" + members + meta);
+    REQUIRE(w.ask_alone(before + 1, message) == BH_OK);
+    REQUIRE(w.sent.size() == before + 1);
+    CHECK(at(w.got, {"error", "code"}) == "-32600");
+    CHECK(at(w.got, {"error", "message"}).find("duplicate member") != std::string::npos);
+  }
+  CHECK(w.tools.calls.empty());
+}
