@@ -181,3 +181,32 @@ TEST_CASE("client inputs: an approval form is a result, and the call resumes wit
     CHECK(w.lane.sent == 1);
   }
 }
+
+TEST_CASE(
+    "client inputs: a request is answered although the end of its call waits for its record") {
+  Asking w;
+  w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+  w.recorder.add_sink(&telemetry_table, &w.telemetry);
+  w.begin(1);
+  w.commit();  // the intent
+  w.ask("1");
+  SECTION("the client repeats its request after the end of the call") {
+    w.run_until_asked();
+    w.server_answers(1);
+    REQUIRE(w.table.size() == 0);
+    w.client_repeats();
+    CHECK(w.answers_sent().empty());  // neither the end nor a round
+  }
+  SECTION("the call ends before its round is closed") {
+    w.server_answers(1);
+    REQUIRE(w.table.size() == 0);
+    // The round is due, and is not closed with an error.
+    const std::uint64_t until = w.loop->now_ns() + 2 * ParkedInputs::window_ms * 1'000'000;
+    REQUIRE(wait_for(*w.loop, [&] { return w.loop->now_ns() > until; }));
+    CHECK(w.client.sent.empty());
+  }
+  w.commit();  // the record of the call
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(mcp::member(w.answers_sent()[0], "result") == R"({"y":"y"})");
+  CHECK(w.input_required().empty() == (w.client.sent.size() == 1));
+}
