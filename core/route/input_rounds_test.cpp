@@ -121,7 +121,7 @@ TEST_CASE("a refusal ends the call, except of an elicitation, and the other requ
     const std::string result(mcp::member(w.answers_sent()[0], "result"));
     CHECK(mcp::member(result, "isError") == "true");
     CHECK(result.find("sampling/createMessage was refused: User rejected") != std::string::npos);
-    CHECK(w.session.open_asks == 0);
+    CHECK(w.session.load->asks == 0);
     CHECK(w.client.sent.size() == 4);  // two requests, the withdrawal of one, the result
     CHECK(w.client.sent[2].text.find("notifications/cancelled") != std::string::npos);
   }

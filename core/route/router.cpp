@@ -137,6 +137,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                        inputs_, states_, reactor,
                        [this](Session &connection, const Incoming &request) {
                          return clients_.open_request(connection, request);
+                       },
+                       [this](Session &session, const Incoming &request) {
+                         return clients_.count_request(session, request);
                        }}),
       messages_({profile, reactor, counters_, sessions_, call_table_, recorder_, journal_, answers_,
                  asks_, session_edge_}),

@@ -75,19 +75,24 @@ bool StatelessEdge::speaks(const Session &s, const Message &message,
 void StatelessEdge::request(Session &s, Incoming &request) {
   if (s.is_sessionless() && s.view != nullptr) return answer(s, request);  // it has waited
   if (!admits(request)) return;
-  if (s.is_sessionless()) return begin(s, request);
-  Session *own = needs_.open_request(s, request);
-  if (own == nullptr) {
-    return needs_.answers.error(request, code::internal_error,
-                                "too many requests are in flight on this connection "
-                                "(limits.in_flight_per_session = " +
-                                    std::to_string(needs_.profile.limits.in_flight_per_session) +
-                                    "); wait for responses");
+  if (s.is_sessionless()) {
+    return needs_.count_request(s, request) ? begin(s, request)
+                                            : refuse_more(request, "from this client");
   }
+  Session *own = needs_.open_request(s, request);
+  if (own == nullptr) return refuse_more(request, "on this connection");
   request.reply.session = own->handle;
   begin(*own, request);
   // For the status only.
   if (!s.initialized) s.claimed_name = last_name_;
+}
+
+void StatelessEdge::refuse_more(Incoming &request, std::string_view whose) {
+  needs_.answers.error(request, code::internal_error,
+                       "too many requests are in flight " + std::string(whose) +
+                           " (limits.in_flight_per_session = " +
+                           std::to_string(needs_.profile.limits.in_flight_per_session) +
+                           "); wait for responses");
 }
 
 // Checks the members that each request must contain. Returns false if one is missing or invalid;

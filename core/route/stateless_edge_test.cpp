@@ -351,3 +351,39 @@ TEST_CASE("a request with a duplicate requestState or inputResponses is rejected
   }
   CHECK(w.tools.calls.empty());
 }
+
+TEST_CASE("requests without a session count for their client's limits together") {
+  Stateless w;
+  w.profile.limits.in_flight_per_session = 3;
+  const auto answers = [&w] {
+    std::size_t count = 0;
+    for (const Alone::Sent &sent : w.sent) count += sent.kind == BH_OUT_ANSWER ? 1 : 0;
+    return count;
+  };
+  for (std::uint64_t stream = 1; stream <= 3; ++stream) {
+    REQUIRE(w.ask_alone(stream, call("1")) == BH_OK);
+  }
+  CHECK(w.tools.calls.size() == 3);
+  CHECK(answers() == 0);
+  REQUIRE(w.ask_alone(4, call("4")) == BH_OK);
+  CHECK(answers() == 1);
+  CHECK(at(w.got, {"error", "code"}) == "-32603");
+  CHECK(at(w.got, {"error", "message"}).find("limits.in_flight_per_session = 3") !=
+        std::string_view::npos);
+  CHECK(w.tools.calls.size() == 3);
+  // The limits of other clients are not affected: a session, and another peer.
+  w.ask(call("5"));
+  CHECK(w.tools.calls.size() == 4);
+  REQUIRE(w.ask_alone(5, call("6"), nullptr, "192.0.2.7:1") == BH_OK);
+  CHECK(w.tools.calls.size() == 5);
+  // Both an answer and a cancellation make room.
+  w.answer(0);
+  w.turn();
+  REQUIRE(w.ask_alone(6, call("7")) == BH_OK);
+  CHECK(w.tools.calls.size() == 6);
+  w.router->parts().clients.sessions.stream_gone(w.end(), 2);
+  REQUIRE(w.ask_alone(7, call("8")) == BH_OK);
+  REQUIRE(w.ask_alone(8, call("9")) == BH_OK);
+  CHECK(w.tools.calls.size() == 7);
+  CHECK(at(w.got, {"error", "code"}) == "-32603");
+}
