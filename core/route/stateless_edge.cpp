@@ -171,9 +171,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
-  s.caps =
-      capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
-                             request.start_ns, needs_.profile.limits.idle_view_ms * 1'000'000u);
+  s.caps = admit(parse_client_caps(request.message[scan.meta_capabilities]), request.start_ns);
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
@@ -183,6 +181,37 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   }
   needs_.views.join(s);
   answer(s, request);
+}
+
+ClientCaps StatelessEdge::admit(ClientCaps caps, std::uint64_t now_ns) {
+  const std::uint64_t idle_ms =
+      std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
+  const auto admitted = capability_sets_.admit(caps, now_ns, idle_ms * 1'000'000u,
+                                               [this](ClientCaps set) { return is_used(set); });
+  if (admitted.replaced != 0) replace(admitted.replaced);
+  return admitted.caps;
+}
+
+// Returns true if a request other than subscriptions/listen uses the set. This includes requests of
+// parked calls.
+bool StatelessEdge::is_used(ClientCaps set) const {
+  bool used = false;
+  needs_.sessions.for_each([&](const Session &s) {
+    used = used || (s.is_sessionless() && s.view != nullptr && (s.caps & cap::shareable) == set &&
+                    !needs_.listens.has(s));
+  });
+  return used;
+}
+
+// Ends the use of the set: its lanes are closed, and its subscriptions/listen requests get their
+// result, after which clients send them again.
+void StatelessEdge::replace(ClientCaps set) {
+  for (const bh_session handle : needs_.sessions.handles()) {
+    const Session *s = needs_.sessions.find(handle);
+    if (s == nullptr || (s->caps & cap::shareable) != set || !needs_.listens.has(*s)) continue;
+    needs_.listens.finish(*s);
+  }
+  needs_.views.retire(set);
 }
 
 void StatelessEdge::answer(Session &s, Incoming &request) {

@@ -64,6 +64,9 @@ class StatelessEdge final : public ClientEdge {
   bool method_exists(Incoming &request);
   void refuse_more(Incoming &request, std::string_view whose);
   void begin(Session &session, Incoming &request);
+  ClientCaps admit(ClientCaps caps, std::uint64_t now_ns);
+  bool is_used(ClientCaps set) const;
+  void replace(ClientCaps set);
   void answer(Session &session, Incoming &request);
   void answer_call(Session &session, Incoming &request);
   void refuse(Incoming &request, std::int32_t error_code, std::string_view text,

@@ -387,3 +387,34 @@ TEST_CASE("requests without a session count for their client's limits together")
   CHECK(w.tools.calls.size() == 7);
   CHECK(at(w.got, {"error", "code"}) == "-32603");
 }
+
+TEST_CASE("a call in flight is not affected by a client that cycles through capability sets") {
+  Stateless w;
+  w.profile.limits.idle_view_ms = 0;
+  const auto with = [](const std::string &capabilities, std::string_view method,
+                       const std::string &params) {
+    return request("1", method,
+                   params + R"("_meta":{)" + revision +
+                       R"(,"io.modelcontextprotocol/clientCapabilities":)" + capabilities + "}");
+  };
+  const std::string name = R"("name":"t__x",)";
+  // A call in flight keeps its set.
+  REQUIRE(w.ask_alone(1, with(R"({"sampling":{}})", "tools/call", name)) == BH_OK);
+  REQUIRE(w.tools.calls.size() == 1);
+  const std::size_t before = w.sent.size();
+  std::uint64_t stream = 1;
+  for (int turn = 0; turn < 20; ++turn) {
+    for (const char *set : {R"({"elicitation":{}})", R"({"elicitation":{"form":{}}})",
+                            R"({"elicitation":{"url":{}}})", R"({"elicitation":{},"sampling":{}})",
+                            R"({"elicitation":{"url":{}},"sampling":{}})",
+                            R"({"sampling":{"tools":{}}})", R"({"sampling":{"context":{}}})"}) {
+      REQUIRE(w.ask_alone(++stream, with(set, "tools/list", "")) == BH_OK);
+      w.turn();
+      CHECK(at(w.got, {"result", "tools"}).find("t__x") != std::string_view::npos);
+    }
+  }
+  CHECK(w.sent.size() == before + stream - 1);
+  w.answer(0);
+  CHECK(at(w.sent.back().text, {"result", "content"}) == "[]");
+  CHECK(w.unanswered.empty());
+}
