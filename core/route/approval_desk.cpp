@@ -68,7 +68,7 @@ Gate::Decision ApprovalDesk::unapproved(std::string rule, std::string_view reaso
 bool ApprovalDesk::asks_client(const Session &s) const {
   const bool reachable = s.repeats_requests || (!s.answers_only && !s.input_ended);
   return needs_.profile.approval.elicitation && reachable && shows_forms(s.revision, s.caps) &&
-         s.open_asks < needs_.profile.limits.asks_per_session;
+         (s.repeats_requests || s.load->asks < needs_.profile.limits.asks_per_session);
 }
 
 bool ApprovalDesk::somebody_watches() const {
@@ -100,7 +100,9 @@ std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
     return "but no approval surface is available" + hint;
   }
-  return approvals_.refusal(needs_.profile.limits, call.request.reply.session, bytes);
+  const ClientLoad none;
+  return approvals_.refusal(needs_.profile.limits,
+                            call.session != nullptr ? *call.session->load : none, bytes);
 }
 
 ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
@@ -114,7 +116,8 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   const std::string meta = approved_meta(message[scan.meta]);
   const std::string extra = all ? std::string() : mcp::extra_params(message.bytes, scan);
   Approvals::Waiting waiting{question_of(call, {arguments, meta, extra}, decision), call.id,
-                             message.size()};
+                             message.size(),
+                             call.session != nullptr ? call.session->load : nullptr};
   ApprovalQuestion &q = waiting.question;
   if (call.method == mcp::Method::tools_call && definition != DefinitionHash{}) {
     q.tool_digest = tool_approval_digest(q.method, call.server, call.name, extra);

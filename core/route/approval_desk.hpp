@@ -76,9 +76,6 @@ class ApprovalDesk {
   bool somebody_watches() const;
 
   std::size_t size() const noexcept { return approvals_.size(); }
-  std::size_t waiting_of(bh_session session) const noexcept {
-    return approvals_.waiting_of(session);
-  }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
   // Called when the server was removed or its definition changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }

@@ -215,7 +215,7 @@ TEST_CASE(
 TEST_CASE("an approval request is resolved once, and its outcome is reported and recorded") {
   World w;
   Call &denied = w.asked(w.first), &withdrawn = w.asked(w.second);
-  CHECK(w.desk.waiting_of(w.first.handle) == 1);
+  CHECK(w.first.load->approvals == 1);
   w.desk.close(denied, ApprovalEnd::denied, ApprovalSurface::terminal);
   w.desk.close(withdrawn, ApprovalEnd::withdrawn);
   CHECK_FALSE(w.desk.close(denied, ApprovalEnd::allowed, ApprovalSurface::api).has_value());
@@ -248,13 +248,13 @@ TEST_CASE(
   const std::string form = w.sent_to(w.first, BH_OUT_ASK)[0];
   CHECK(at(form, {"method"}) == R"("elicitation/create")");
   CHECK(w.client.sent.back().stream == call.request.reply.stream);
-  CHECK(w.first.open_asks == 1);
+  CHECK(w.first.load->asks == 1);
   CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
   w.desk.close(call, ApprovalEnd::expired);
   const auto events = w.sent_to(w.first, BH_OUT_EVENT);
   REQUIRE(events.size() == 1);
   CHECK(at(events[0], {"params", "requestId"}) == at(form, {"id"}));
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
   w.desk.ask_client(call);  // the approval request has been resolved
   CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 1);
 }
@@ -275,7 +275,7 @@ TEST_CASE("a client that cannot display a form is not an approver") {
     w.first.answers_only = true;
   }
   SECTION("the limit on requests to the client is reached") {
-    w.first.open_asks = w.profile.limits.asks_per_session;
+    w.first.load->asks = w.profile.limits.asks_per_session;
   }
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   // If there is another approver, the approval request is pending, but the client does not receive

@@ -98,7 +98,7 @@ std::string tool_approval_digest(std::string_view method, std::string_view serve
 
 // ---- approval requests -----------------------------------------------------------------------
 
-std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
+std::string Approvals::refusal(const Limits &limits, const ClientLoad &load,
                                std::uint64_t bytes) const {
   const auto text = [](std::string_view what, std::string_view limit, std::uint64_t value) {
     std::string out = "needs approval, but too many calls ";
@@ -108,8 +108,8 @@ std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
   if (waiting_.size() >= limits.approvals_waiting) {
     return text("of this gateway", "approvals_waiting", limits.approvals_waiting);
   }
-  if (waiting_of(session) >= limits.approvals_per_session) {
-    return text("of this session", "approvals_per_session", limits.approvals_per_session);
+  if (load.approvals >= limits.approvals_per_session) {
+    return text("of this client", "approvals_per_session", limits.approvals_per_session);
   }
   if (bytes_ + bytes > limits.approvals_bytes) {
     return "needs approval, but the calls that are already waiting are too large in total "
@@ -123,7 +123,7 @@ const ApprovalQuestion *Approvals::add(Waiting waiting) {
   waiting.question.id = new_id();
   if (waiting.question.id.empty()) return nullptr;
   bytes_ += waiting.bytes;
-  ++by_session_[waiting.question.session];
+  if (waiting.load != nullptr) ++waiting.load->approvals;
   const auto at = waiting_.insert(waiting_.end(), std::move(waiting));
   by_call_.emplace(at->call, at);
   return &at->question;
@@ -147,14 +147,8 @@ std::optional<Approvals::Waiting> Approvals::take(std::uint64_t call) {
   waiting_.erase(at->second);
   by_call_.erase(at);
   bytes_ -= out.bytes;
-  const auto session = by_session_.find(out.question.session);
-  if (session != by_session_.end() && --session->second == 0) by_session_.erase(session);
+  if (out.load != nullptr) --out.load->approvals;
   return out;
-}
-
-std::size_t Approvals::waiting_of(std::uint64_t session) const noexcept {
-  const auto at = by_session_.find(session);
-  return at == by_session_.end() ? 0 : at->second;
 }
 
 ApprovalList Approvals::list(std::uint64_t now_ns) {

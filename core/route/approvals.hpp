@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "profile/profile.hpp"
 #include "route/approval.hpp"
+#include "route/client_load.hpp"
 
 namespace bulkhead {
 
@@ -28,12 +30,13 @@ class Approvals {
   struct Waiting {
     ApprovalQuestion question;
     std::uint64_t call = 0;
-    std::uint64_t bytes = 0;  // size of the parked call
+    std::uint64_t bytes = 0;           // size of the parked call
+    std::shared_ptr<ClientLoad> load;  // of the client; may be null
   };
 
   // Returns an empty string if another approval request can be added. Otherwise, returns an error
   // message that names the exceeded limit.
-  std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
+  std::string refusal(const Limits &limits, const ClientLoad &load, std::uint64_t bytes) const;
   // Assigns an id to the approval request and stores it. Returns null if the kernel returned no
   // random bytes for the id.
   const ApprovalQuestion *add(Waiting waiting);
@@ -43,7 +46,6 @@ class Approvals {
   std::optional<Waiting> take(std::uint64_t call);
   ApprovalList list(std::uint64_t now_ns);
   std::size_t size() const noexcept { return waiting_.size(); }
-  std::size_t waiting_of(std::uint64_t session) const noexcept;
 
   // Allows later calls within the scope, provided that the same rule requires approval for them.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
@@ -71,7 +73,6 @@ class Approvals {
 
   List waiting_;  // oldest first
   std::unordered_map<std::uint64_t, List::iterator> by_call_;
-  std::unordered_map<std::uint64_t, std::size_t> by_session_;
   std::uint64_t bytes_ = 0;
   std::list<ApprovalGrant> grants_;  // oldest first
   std::uint64_t watched_until_ns_ = 0;

@@ -51,20 +51,26 @@ FormAnswer form(const std::string &result) {
 TEST_CASE("pending approval requests have three limits, and each refusal names the limit") {
   const Limits limits = small();
   Approvals a;
-  CHECK(a.refusal(limits, 1, 10).empty());
-  a.add(waiting(1));
-  a.add(waiting(2));
-  CHECK(a.refusal(limits, 1, 10).find("approvals_per_session = 2") != std::string::npos);
-  CHECK(a.refusal(limits, 2, 80).empty());
-  CHECK(a.refusal(limits, 2, 81).find("approvals_bytes = 100") != std::string::npos);
-  a.add(waiting(3, 2));
-  CHECK(a.refusal(limits, 3, 1).find("approvals_waiting = 3") != std::string::npos);
-  CHECK(a.waiting_of(1) == 2);
+  const auto first = std::make_shared<ClientLoad>(), other = std::make_shared<ClientLoad>();
+  const auto of = [](std::shared_ptr<ClientLoad> load, Approvals::Waiting one) {
+    one.load = std::move(load);
+    return one;
+  };
+  CHECK(a.refusal(limits, *first, 10).empty());
+  // The limit is per client, also if each request has its own session.
+  a.add(of(first, waiting(1, 1)));
+  a.add(of(first, waiting(2, 2)));
+  CHECK(a.refusal(limits, *first, 10).find("approvals_per_session = 2") != std::string::npos);
+  CHECK(a.refusal(limits, *other, 80).empty());
+  CHECK(a.refusal(limits, *other, 81).find("approvals_bytes = 100") != std::string::npos);
+  a.add(of(other, waiting(3, 2)));
+  CHECK(a.refusal(limits, *other, 1).find("approvals_waiting = 3") != std::string::npos);
+  CHECK(first->approvals == 2);
 
   REQUIRE(a.take(1).has_value());
   CHECK_FALSE(a.take(1).has_value());
-  CHECK(a.refusal(limits, 1, 10).empty());
-  CHECK(a.waiting_of(1) == 1);
+  CHECK(a.refusal(limits, *first, 10).empty());
+  CHECK(first->approvals == 1);
   CHECK(a.size() == 2);
 }
 

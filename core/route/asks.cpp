@@ -76,7 +76,7 @@ void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Ju
   Call *call = nullptr;
   Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr || !takes_asks(*client) || (client->caps & needed) == 0 ||
-      client->open_asks >= needs_.limits.asks_per_session) {
+      has_too_many_asks(*client)) {
     return refuse(lane, message.id(), message.scan->method, Refusal::no_client);
   }
   if (judged == Judged::no && !passes_policy(lane, hint, message, *client, call)) return;
@@ -112,9 +112,7 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   ask.call = call != nullptr ? call->id : 0;
   if (hint == 0 && call != nullptr) ask.others = Attribution::other_calls(*call);
   ask.deadline_ns = deadline_of(client);
-  const std::uint64_t handle = asks_.insert(ask);
-  start_timer();
-  ++client.open_asks;
+  const std::uint64_t handle = insert(ask, client);
   suspend(ask.call);
   for (const std::uint64_t other : ask.others) suspend(other);
   if (client.repeats_requests) return put_as_input(handle, message, call);
@@ -130,6 +128,19 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   }
   const ReplyTo to{client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
   needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
+}
+
+// Clients that repeat requests have the same limit; Inputs makes room for them.
+bool Asks::has_too_many_asks(const Session &client) const {
+  return !client.repeats_requests && client.load->asks >= needs_.limits.asks_per_session;
+}
+
+std::uint64_t Asks::insert(Ask ask, const Session &client) {
+  ask.load = client.load;
+  ++ask.load->asks;
+  const std::uint64_t handle = asks_.insert(std::move(ask));
+  start_timer();
+  return handle;
 }
 
 // If the client answers by repeating its request, the ask gets more time, so that the wait for the
@@ -281,8 +292,7 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 void Asks::ask_input(Call &call, const Input &input) {
   const Session *client = call.session;
   if (client == nullptr || client->input_ended ||
-      (client->caps & capability_for(input.method)) == 0 ||
-      client->open_asks >= needs_.limits.asks_per_session) {
+      (client->caps & capability_for(input.method)) == 0 || has_too_many_asks(*client)) {
     return refuse_input(call.id, input.number, input.method, Refusal::no_client);
   }
   if (!needs_.gate.judges_inputs()) return put_input(call, input);
@@ -322,9 +332,7 @@ void Asks::put_input(Call &call, const Input &input) {
   ask.input = input.number;
   ask.method = input.method;
   ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
-  const std::uint64_t handle = asks_.insert(std::move(ask));
-  start_timer();
-  ++client.open_asks;
+  const std::uint64_t handle = insert(std::move(ask), client);
   ++call.open_asks;
   const std::string number = std::to_string(handle);
   std::string params(input.params);
@@ -367,9 +375,7 @@ std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_
   ask.method = mcp::Method::elicitation_create;
   ask.call = call;
   ask.deadline_ns = needs_.reactor.now_ns() + (timeout_ms + longer_ms) * 1'000'000u;
-  const std::uint64_t handle = asks_.insert(std::move(ask));
-  start_timer();
-  ++session.open_asks;
+  const std::uint64_t handle = insert(std::move(ask), session);
   return handle;
 }
 
@@ -428,7 +434,7 @@ void Asks::remove(std::uint64_t handle) {
   if (found == nullptr) return;
   const Ask ask = std::move(*found);
   asks_.erase(handle);
-  if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
+  --ask.load->asks;
   if (needs_.inputs != nullptr) needs_.inputs->withdrawn(ask.session, handle);
   if (ask.input != 0) {  // the call has the deadline of its stage
     Call *call = needs_.calls.get(ask.call);

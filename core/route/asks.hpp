@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -152,6 +153,7 @@ class Asks {
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
     bool answered = false;  // the client has answered; the policy is evaluating the answer
+    std::shared_ptr<ClientLoad> load{};  // of the client
   };
   enum class Refusal : std::uint8_t { undeclared, no_client, by_policy, malformed };
   enum class Judged : std::uint8_t { no, yes };
@@ -160,6 +162,8 @@ class Asks {
   bool answer_roots(Lane &lane, const Message &message);
   bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Session &client,
                      const Call *call);
+  bool has_too_many_asks(const Session &client) const;
+  std::uint64_t insert(Ask ask, const Session &client);
   void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client, Call *call);
   void put_as_input(std::uint64_t handle, const Message &message, Call *call);
   void put_input(Call &call, const Input &input);

@@ -40,7 +40,7 @@ TEST_CASE(
   CHECK(at(sent, {"params", "_meta", "progressToken"}) == id);
   CHECK(call.stage == Stage::suspended);
   CHECK(call.deadline_tick == 0);
-  CHECK(w.first.open_asks == 1);
+  CHECK(w.first.load->asks == 1);
   const Scanned progress(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
                          R"({"progressToken":)" +
                          id + R"(,"progress":1}})");
@@ -52,7 +52,7 @@ TEST_CASE(
   CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{"ok":true}})");
   CHECK(call.stage == Stage::at_server);
   CHECK(call.deadline_tick != 0);
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
   w.answer(w.first, id);
   CHECK(w.lane.messages.size() == 1);
   CHECK(w.counters.stray_answers == 2);
@@ -152,9 +152,9 @@ TEST_CASE(
   CHECK(one.stage == Stage::suspended);
   CHECK(two.stage == Stage::suspended);
   w.asks.call_ended(two.id, true);
-  CHECK(w.first.open_asks == 1);
+  CHECK(w.first.load->asks == 1);
   w.asks.call_ended(one.id, true);
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
   CHECK(at(w.to_server(), {"error", "code"}) == "-1");
   CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
 }
@@ -185,7 +185,7 @@ TEST_CASE("a request is closed with its client, its server connection, or its ca
   w.lane.messages.clear();
   w.answer(w.first, id);  // ignored: the request is already closed
   CHECK(w.lane.messages.empty());
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
 }
 
 TEST_CASE("a policy that evaluates input receives both the request and the response") {
@@ -210,7 +210,7 @@ TEST_CASE("a policy that evaluates input receives both the request and the respo
     REQUIRE(w.refusals.size() == 1);
     w.asks.answer_refused(w.refusals[0].ask);
     CHECK(at(w.to_server(), {"error", "code"}) == "-1");
-    CHECK(w.first.open_asks == 0);
+    CHECK(w.first.load->asks == 0);
   }
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("an approval form is answered by its client or lost with it") {
   World w;
   const std::uint64_t call = w.call_of(w.first).id;
   const std::uint64_t id = w.asks.open_form(w.first, call, 1000);
-  CHECK(w.first.open_asks == 1);
+  CHECK(w.first.load->asks == 1);
   SECTION("answered") {
     w.answer(w.first, std::to_string(id), R"({"action":"accept"})");
     REQUIRE(w.forms_answered.size() == 1);
@@ -233,5 +233,5 @@ TEST_CASE("an approval form is answered by its client or lost with it") {
     CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
     CHECK(w.forms_lost.empty());
   }
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
 }

@@ -178,6 +178,10 @@ void CallEnds::end_unanswered(Call &call, std::string_view text) {
   end(call, {code::timeout, BH_OUTCOME_TIMEOUT, std::string(text)});
 }
 
+void CallEnds::end_evicted(Call &call, std::string_view text) {
+  end(call, {code::timeout, BH_OUTCOME_CANCELLED, std::string(text)});
+}
+
 void CallEnds::end_all() {
   std::vector<std::uint64_t> ids;
   needs_.calls.for_each([&](const Call &call) { ids.push_back(call.id); });

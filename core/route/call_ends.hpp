@@ -58,6 +58,8 @@ class CallEnds {
   // Called when the client has not answered a question in time. The client receives `text`, and the
   // server is notified.
   void end_unanswered(Call &call, std::string_view text);
+  // Called when the call was cancelled to make room for another one. Like end_unanswered().
+  void end_evicted(Call &call, std::string_view text);
   // Called when the gateway is stopping. Every call is answered with an error that states whether
   // it may have run.
   void end_all();

@@ -88,7 +88,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   RequestStates states{{}, 1};
   ClientInputs inputs{{},
                       1,
-                      {*loop, sessions, table, answers, asks, ends, states,
+                      {profile.limits, *loop, sessions, table, answers, asks, ends, states,
                        [this](Session &s, ClientEnd &end) { return hand_over(s, end); },
                        [this](bh_session s) { ends.end_session(*sessions.find(s)); }}};
   Upstream upstream{*this, [] {

@@ -86,9 +86,10 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
                          "the gateway is stopping; the request has not run");
     return nullptr;
   }
-  // Calls that wait for human approval have a separate limit.
+  // Calls that wait for human approval have a separate limit. A sessionless request has already
+  // been counted.
   const std::uint64_t most = needs_.limits.in_flight_per_session;
-  if (s.open_calls.size - needs_.desk.waiting_of(s.handle) >= most) {
+  if (!s.is_sessionless() && s.open_calls.size >= most + s.load->approvals) {
     needs_.answers.error(
         request, code::timeout,
         "too many calls are in flight in this session (limits.in_flight_per_session = " +

@@ -3,6 +3,10 @@
 // declared to servers. Without this limit, a client that changes its set with each request could
 // start any number of connections.
 //
+// At the limit, the least recently used set makes room for another one, if no request uses it and
+// it has been idle for a while. A client that changes its set with each request can therefore not
+// keep other clients from using their sets.
+//
 // Used on the I/O thread. Owned by the client edge. Limit: max_sets, not counting the empty set.
 #pragma once
 
@@ -18,27 +22,41 @@ namespace bulkhead {
 class CapabilitySets {
  public:
   static constexpr std::size_t max_sets = 4;
+  // A set that was used within this time, or within limits.idle_view_ms if that is shorter, is not
+  // replaced. Each replacement starts and stops processes.
+  static constexpr std::uint64_t max_idle_ms = 5'000;
 
+  struct Admitted {
+    ClientCaps caps = 0;      // the set to use
+    ClientCaps replaced = 0;  // the set that made room for it; 0: none
+  };
   // Returns the set to use for a request that declares `caps`: the same set or, if the limit has
-  // been reached, its largest known subset. At the limit, a set that was not used for idle_ns makes
-  // room for a new one.
-  ClientCaps admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns) {
+  // been reached and no set can be replaced, its largest known subset. in_use(set) returns whether
+  // a request uses the set.
+  template <class InUse>
+  Admitted admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns,
+                 const InUse &in_use) {
     const ClientCaps others = caps & ~cap::shareable;
     const ClientCaps wanted = caps & cap::shareable;
-    if (wanted == 0) return others;
+    if (wanted == 0) return {others};
     for (Set &set : sets_) {
       if (set.caps != wanted) continue;
       set.used_ns = now_ns;
-      return caps;
-    }
-    if (sets_.size() >= max_sets) {
-      std::erase_if(sets_, [=](const Set &set) { return now_ns - set.used_ns >= idle_ns; });
+      return {caps};
     }
     if (sets_.size() < max_sets) {
       sets_.push_back({wanted, now_ns});
-      return caps;
+      return {caps};
     }
-    return others | largest_subset(wanted);
+    Set *oldest = nullptr;
+    for (Set &set : sets_) {
+      const bool idle = now_ns - set.used_ns >= idle_ns && !in_use(set.caps);
+      if (idle && (oldest == nullptr || set.used_ns < oldest->used_ns)) oldest = &set;
+    }
+    if (oldest == nullptr) return {others | largest_subset(wanted)};
+    const ClientCaps replaced = oldest->caps;
+    *oldest = {wanted, now_ns};
+    return {caps, replaced};
   }
 
  private:

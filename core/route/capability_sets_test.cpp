@@ -9,29 +9,70 @@ namespace {
 constexpr std::uint64_t idle_ns = 1'000;
 constexpr ClientCaps forms = cap::elicitation | cap::elicitation_form;
 
+// Sets of which a request uses `used`.
+struct Sets {
+  CapabilitySets sets;
+  ClientCaps used = 0;
+  ClientCaps replaced = 0;
+
+  ClientCaps admit(ClientCaps caps, std::uint64_t now_ns) {
+    const auto admitted =
+        sets.admit(caps, now_ns, idle_ns, [this](ClientCaps set) { return set == used; });
+    replaced = admitted.replaced;
+    return admitted.caps;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("capability sets: four sets are admitted, and others get the largest known subset") {
-  CapabilitySets sets;
+  Sets sets;
   for (const ClientCaps caps : {forms, ClientCaps{cap::sampling}, forms | cap::sampling,
                                 ClientCaps{cap::elicitation | cap::elicitation_url}}) {
-    CHECK(sets.admit(caps, 1, idle_ns) == caps);
-    CHECK(sets.admit(caps | cap::roots, 1, idle_ns) == (caps | cap::roots));
+    CHECK(sets.admit(caps, 1) == caps);
+    CHECK(sets.admit(caps | cap::roots, 1) == (caps | cap::roots));
   }
-  CHECK(sets.admit(forms | cap::sampling | cap::sampling_tools, 2, idle_ns) ==
-        (forms | cap::sampling));
-  CHECK(sets.admit(cap::sampling | cap::sampling_context | cap::roots, 2, idle_ns) ==
+  CHECK(sets.admit(forms | cap::sampling | cap::sampling_tools, 2) == (forms | cap::sampling));
+  CHECK(sets.admit(cap::sampling | cap::sampling_context | cap::roots, 2) ==
         (cap::sampling | cap::roots));
-  CHECK(sets.admit(cap::elicitation, 2, idle_ns) == 0);
-  CHECK(sets.admit(0, 2, idle_ns) == 0);
-  CHECK(sets.admit(cap::roots, 2, idle_ns) == cap::roots);
-  CHECK(sets.admit(forms, 2, idle_ns) == forms);
+  CHECK(sets.admit(cap::elicitation, 2) == 0);
+  CHECK(sets.admit(0, 2) == 0);
+  CHECK(sets.admit(cap::roots, 2) == cap::roots);
+  CHECK(sets.admit(forms, 2) == forms);
+  CHECK(sets.replaced == 0);
+}
+
+TEST_CASE("capability sets: the least recently used set is replaced, unless a request uses it") {
+  Sets sets;
+  const ClientCaps first = cap::sampling, second = cap::elicitation, third = forms,
+                   fourth = forms | cap::sampling;
+  for (const ClientCaps caps : {first, second, third, fourth}) sets.admit(caps, 1);
+  sets.admit(second, 2);
+  sets.admit(first, 3);
+  sets.used = third;
+  const ClientCaps another = cap::elicitation | cap::elicitation_url;
+  CHECK(sets.admit(another, idle_ns) == cap::elicitation);  // none has been idle long enough
+  CHECK(sets.admit(another, 1 + idle_ns) == another);
+  CHECK(sets.replaced == fourth);
+  CHECK(sets.admit(fourth, 2 + idle_ns) == fourth);
+  CHECK(sets.replaced == second);
+  CHECK(sets.admit(second, 3 + idle_ns) == second);
+  CHECK(sets.replaced == first);
+  CHECK(sets.admit(first, 3 + idle_ns) == 0);  // the idle one is in use
+  sets.used = 0;
+  CHECK(sets.admit(first, 3 + idle_ns) == first);
+  CHECK(sets.replaced == third);
 }
 
 TEST_CASE("capability sets: a client that cycles its sets cannot keep them from others for long") {
-  CapabilitySets sets;
-  for (ClientCaps caps = 1; caps < 256; ++caps) sets.admit(caps, 1, idle_ns);
-  CHECK(sets.admit(forms, 2, idle_ns) != forms);
-  CHECK(sets.admit(forms, 1 + idle_ns, idle_ns) == forms);
-  CHECK(sets.admit(forms, 2 + 2 * idle_ns, idle_ns) == forms);
+  Sets sets;
+  // The client uses as many sets as it can, again and again, and others ask once in a while.
+  std::uint64_t now = 1;
+  std::size_t served = 0;
+  for (int turn = 0; turn < 100; ++turn) {
+    for (ClientCaps caps = 1; caps < 256; ++caps) sets.admit(caps & cap::shareable, now);
+    now += idle_ns;
+    served += sets.admit(forms, now) == forms ? 1 : 0;
+  }
+  CHECK(served == 100);
 }

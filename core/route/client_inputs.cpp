@@ -39,6 +39,11 @@ std::string params_for_client(std::string_view params) {
   });
 }
 
+ParkedOwner owner_of(const Session &s) {
+  return {RequestStates::principal_of(s), peer_group(s.address),
+          s.connection != 0 ? std::to_string(s.connection) : s.address};
+}
+
 }  // namespace
 
 ClientInputs::ClientInputs(const ParkedLimits &limits, std::uint32_t first_generation, Needs needs)
@@ -58,6 +63,7 @@ std::string ClientInputs::ask(Call &call, std::uint64_t ask, const AskText &text
   if (call.session == nullptr) return "the client has disconnected";
   ParkedAsk one{ask, std::string(mcp::to_string(text.method)), params_for_client(text.params),
                 text.answer_ms};
+  inputs_.limit_asks(needs_.limits.asks_per_session);
   const auto known = inners_.find(call.session->handle);
   std::string why = known == inners_.end() ? park(call, std::move(one))
                                            : inputs_.add_ask(known->second->number, std::move(one),
@@ -69,8 +75,7 @@ std::string ClientInputs::ask(Call &call, std::uint64_t ask, const AskText &text
 // Returns an error message if the call cannot be parked, and an empty string otherwise.
 std::string ClientInputs::park(Call &call, ParkedAsk ask) {
   Session &s = *call.session;
-  const auto number = inputs_.park(RequestStates::principal_of(s), call.id, std::move(ask),
-                                   needs_.reactor.now_ns());
+  const auto number = inputs_.park(owner_of(s), call.id, std::move(ask), needs_.reactor.now_ns());
   if (!number) return number.error();
   auto inner = std::make_unique<Inner>(*this, *number);
   Session *request = needs_.hand_over(s, *inner);
@@ -122,7 +127,7 @@ void ClientInputs::send_round(const ReplyTo &reply, std::string_view id, std::ui
   const Call *call = call_of(number);
   const ParkedInput *parked = inputs_.find(number);
   if (parked != nullptr && parked->phase() == ParkedInput::Phase::ended) {
-    return send_end(reply, id, parked->end_text().value_or(std::string()), parked->http_status());
+    return send_end(reply, id, parked->end_text(), parked->http_status());
   }
   if (call == nullptr || parked == nullptr) {
     return needs_.answers.error(reply, id, code::invalid_params,
@@ -161,8 +166,7 @@ void ClientInputs::repeat(Session &s, Incoming &request, const ParkedTicket &tic
       }
       return send_round(request.reply, request.id(), ticket.number);
     case ParkedInput::Phase::ended:
-      return send_end(request.reply, request.id(), parked.end_text().value_or(std::string()),
-                      parked.http_status());
+      return send_end(request.reply, request.id(), parked.end_text(), parked.http_status());
     case ParkedInput::Phase::working:
     case ParkedInput::Phase::collecting:
       break;
@@ -278,6 +282,19 @@ void ClientInputs::end_unanswered(const ParkedInputs::Due &due) {
       *call, "the client did not repeat its request with the answers to what it was asked in time");
 }
 
+// The requests that wait for the call get the error that a repeated request would get.
+void ClientInputs::end_evicted(const ParkedInputs::Due &due) {
+  for (const std::uint64_t request : due.requests) {
+    const auto waiting = waiting_.extract(request);
+    if (waiting.empty()) continue;
+    needs_.answers.error(waiting.mapped().reply, waiting.mapped().id, code::invalid_params,
+                         to_string(RetryFault::evicted));
+  }
+  if (Call *call = needs_.calls.get(due.call)) {
+    needs_.ends.end_evicted(*call, to_string(RetryFault::evicted));
+  }
+}
+
 // ---- time ------------------------------------------------------------------------------------
 
 void ClientInputs::start_timer() {
@@ -301,6 +318,9 @@ void ClientInputs::turn() {
         break;
       case ParkedInputs::Due::Kind::unanswered:
         end_unanswered(due);
+        break;
+      case ParkedInputs::Due::Kind::evicted:
+        end_evicted(due);
         break;
       case ParkedInputs::Due::Kind::forgotten:
         break;

@@ -12,7 +12,7 @@
 //
 // If the client gives up the last request that waits for a call, the call is cancelled. After the
 // client has been asked, the call continues although no request waits for it. It is ended if the
-// client does not answer in time.
+// client does not answer in time, or if its place is needed (see ParkedInputs).
 //
 // Runs on the I/O thread. Owned by the Router. Limits: those of ParkedInputs.
 #pragma once
@@ -25,6 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/asks.hpp"
 #include "route/call_ends.hpp"
@@ -38,6 +39,7 @@ namespace bulkhead {
 class ClientInputs final : public Asks::Inputs {
  public:
   struct Needs {
+    const Limits &limits;
     Reactor &reactor;
     Sessions &sessions;
     CallTable &calls;
@@ -95,6 +97,7 @@ class ClientInputs final : public Asks::Inputs {
   void deliver(std::uint64_t number, const std::vector<ParkedInput::Answer> &answers);
   void close_round(const ParkedInputs::Due &due);
   void end_unanswered(const ParkedInputs::Due &due);
+  void end_evicted(const ParkedInputs::Due &due);
   void send_round(const ReplyTo &reply, std::string_view id, std::uint64_t number);
   void send_end(const ReplyTo &reply, std::string_view id, std::string_view end,
                 std::uint32_t http_status);

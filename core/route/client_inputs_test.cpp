@@ -181,3 +181,82 @@ TEST_CASE("client inputs: an approval form is a result, and the call resumes wit
     CHECK(w.lane.sent == 1);
   }
 }
+
+TEST_CASE(
+    "client inputs: a request is answered although the end of its call waits for its record") {
+  Asking w;
+  w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+  w.recorder.add_sink(&telemetry_table, &w.telemetry);
+  w.begin(1);
+  w.commit();  // the intent
+  w.ask("1");
+  SECTION("the client repeats its request after the end of the call") {
+    w.run_until_asked();
+    w.server_answers(1);
+    REQUIRE(w.table.size() == 0);
+    w.client_repeats();
+    CHECK(w.answers_sent().empty());  // neither the end nor a round
+  }
+  SECTION("the call ends before its round is closed") {
+    w.server_answers(1);
+    REQUIRE(w.table.size() == 0);
+    // The round is due, and is not closed with an error.
+    const std::uint64_t until = w.loop->now_ns() + 2 * ParkedInputs::window_ms * 1'000'000;
+    REQUIRE(wait_for(*w.loop, [&] { return w.loop->now_ns() > until; }));
+    CHECK(w.client.sent.empty());
+  }
+  w.commit();  // the record of the call
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(mcp::member(w.answers_sent()[0], "result") == R"({"y":"y"})");
+  CHECK(w.input_required().empty() == (w.client.sent.size() == 1));
+}
+
+TEST_CASE(
+    "client inputs: a call whose place is needed is cancelled, and its client gets the reason") {
+  Asking w;
+  w.profile.limits.asks_per_session = 1;
+  w.begin(1);
+  w.ask("\"r1\"");
+  w.run_until_asked();
+  const std::uint64_t first = w.id;
+  // Another connection of the same peer makes a call, which is asked for input.
+  Session &other = open_session(w.sessions, w.client);
+  other.address = "127.0.0.1:8";
+  other.caps = cap::roots;
+  other.repeats_requests = true;
+  w.World::begin(other, "\"d\"", 1);
+  const Scanned second(R"({"jsonrpc":"2.0","id":"r2","method":"roots/list"})");
+  w.asks.request(w.lane, other.open_calls.head->exchange->id, second.get());
+  REQUIRE(wait_for(*w.loop, [&w] {
+    std::size_t asked = 0;
+    for (const FakeClient::Sent &sent : w.client.sent)
+      asked += sent.text.find("input_required") != std::string::npos ? 1 : 0;
+    return asked == 2;
+  }));
+  CHECK(w.table.get(first) == nullptr);
+  CHECK(w.lane.retracts == 1);  // the server is notified
+  REQUIRE(w.lane.messages.size() == 1);
+  CHECK(w.lane.messages[0].starts_with(R"({"jsonrpc":"2.0","id":"r1","error":)"));
+  CHECK(other.open_calls.size == 1);
+  w.client_repeats();  // the first call
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.answers_sent()[0].find("-32602") != std::string::npos);
+  CHECK(w.answers_sent()[0].find("too many calls wait for input") != std::string::npos);
+  CHECK(other.load->asks == 1);
+  CHECK(w.session.load->asks == 0);
+  w.ends.end_session(other);
+}
+
+TEST_CASE("client inputs: a response that is too large to be stored is replaced by an error") {
+  Asking w;
+  w.begin(1);
+  w.ask("1");
+  w.run_until_asked();
+  w.server_answers(ParkedLimits{}.bytes_per_principal);
+  CHECK(w.table.size() == 0);
+  CHECK(w.answers_sent().empty());
+  w.client_repeats();
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.answers_sent()[0].starts_with(
+      R"({"jsonrpc":"2.0","id":"again","error":{"code":-32603,"message":"the call has run, but )"));
+}

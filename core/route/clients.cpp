@@ -31,6 +31,11 @@ bool has_headers(const bh_incoming &in) {
   return (in.flags & BH_INCOMING_HEADERS) != 0;
 }
 
+// The request is no longer pending.
+void uncount(Session *s) {
+  if (std::exchange(s->counted, false)) --s->load->requests;
+}
+
 bool is_peer_of(const Session &s, const bh_peer &peer) {
   return bh::view(peer.transport) == s.transport && bh::view(peer.principal) == s.principal;
 }
@@ -52,12 +57,12 @@ bh_status Clients::open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh
                     "too many sessions are open (limits.sessions = " +
                         std::to_string(needs_.limits.sessions) + ")");
   }
-  *out = add(end, peer).handle;
+  *out = add(end, peer, nullptr).handle;
   return BH_OK;
 }
 
-Session &Clients::add(ClientEnd &end, const bh_peer &peer) {
-  Session &s = needs_.sessions.open(end, peer, needs_.reactor.now_ns());
+Session &Clients::add(ClientEnd &end, const bh_peer &peer, std::shared_ptr<ClientLoad> load) {
+  Session &s = needs_.sessions.open(end, peer, needs_.reactor.now_ns(), std::move(load));
   if (needs_.recorder.active()) s.trace_id = new_trace_id();
   return s;
 }
@@ -141,7 +146,7 @@ bh_status Clients::deliver_message(ClientEnd &end, const bh_incoming &in, bh_del
 }
 
 bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh_delivery *out) {
-  Session &s = add(end, *in.peer);
+  Session &s = add(end, *in.peer, loads_.of(*in.peer));
   const bh_session handle = s.handle;
   s.sessionless = Session::Sessionless::in_delivery;
   s.stream = in.stream;
@@ -166,24 +171,23 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
   return begins ? BH_E_SESSION_LOST : BH_OK;
 }
 
-// Returns true if too many of the connection's requests are pending. Requests that listen do not
-// count, because they have a separate limit.
-bool Clients::has_too_many(const Session &connection) const {
-  const std::size_t most = needs_.limits.in_flight_per_session;
-  if (connection.requests.size() < most) return false;
-  const auto owed = static_cast<std::size_t>(std::count_if(
-      connection.requests.begin(), connection.requests.end(), [this](bh_session handle) {
-        const Session *s = needs_.sessions.find(handle);
-        return s != nullptr && !needs_.listens.has(*s);
-      }));
-  return owed >= most;
+bool Clients::count_request(Session &s, const Incoming &request) const {
+  // Requests that listen have a separate limit.
+  if (request.message.scan->method == mcp::Method::subscriptions_listen) return true;
+  if (s.load->requests >= needs_.limits.in_flight_per_session) return false;
+  s.counted = true;
+  ++s.load->requests;
+  return true;
 }
 
 Session *Clients::open_request(Session &connection, const Incoming &request) {
   if (sessionless_count_ >= needs_.limits.sessions) return nullptr;
-  const bool listens = request.message.scan->method == mcp::Method::subscriptions_listen;
-  if (!listens && has_too_many(connection)) return nullptr;
   Session &s = add_like(connection);
+  if (!count_request(s, request)) {
+    --sessionless_count_;
+    needs_.sessions.erase(s.handle);
+    return nullptr;
+  }
   s.connection = connection.handle;
   s.stream = request.reply.stream;
   s.request_id = request.id();
@@ -202,7 +206,7 @@ Session &Clients::add_like(const Session &other) {
   peer.principal = bh::str(other.principal);
   peer.process_name = bh::str(other.process_name);
   peer.max_message_bytes = other.max_message_bytes;
-  Session &s = add(*other.end, peer);
+  Session &s = add(*other.end, peer, other.load);
   s.sessionless = Session::Sessionless::waits;
   s.input_ended = true;
   ++sessionless_count_;
@@ -218,6 +222,7 @@ Session *Clients::hand_over(Session &s, ClientEnd &end) {
   request.scope = s.scope;
   request.claimed_name = s.claimed_name;
   request.calls = std::exchange(s.calls, 0);
+  request.counted = std::exchange(s.counted, false);
   if (s.connection == 0) {
     sessionless_.take(*s.end, s.stream);
     sessionless_.add(*s.end, s.stream, request.handle);
@@ -237,7 +242,8 @@ void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
 
 // Called before the response is sent. The stream ends with the response. The session ends at the
 // end of the current iteration of the event loop, unless deliver_sessionless() is about to end it.
-void Clients::end_sessionless(const Session &s) {
+void Clients::end_sessionless(Session &s) {
+  uncount(&s);
   if (s.connection == 0) {
     sessionless_.take(*s.end, s.stream);
   } else if (Session *connection = needs_.sessions.find(s.connection)) {
@@ -300,6 +306,7 @@ void Clients::end_input(Session &s) {
 
 void Clients::end(Session &s) {
   s.closing = true;
+  uncount(&s);
   while (!s.requests.empty()) {
     Session *request = needs_.sessions.find(s.requests.back());
     s.requests.pop_back();

@@ -4,7 +4,7 @@
 //
 // Runs on the I/O thread. Owned by the Router. Limits: at most limits.sessions sessions, the same
 // number of pending sessionless messages, and limits.in_flight_per_session pending sessionless
-// messages for each session of a transport.
+// requests of each client (see ClientLoad).
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@
 #include "route/call_ends.hpp"
 #include "route/call_loop.hpp"
 #include "route/client_inputs.hpp"
+#include "route/client_load.hpp"
 #include "route/client_messages.hpp"
 #include "route/client_status.hpp"
 #include "route/listens.hpp"
@@ -76,6 +77,9 @@ class Clients {
   // Opens a session for a sessionless request that arrived in a session of the transport. Returns
   // null if too many requests are pending.
   Session *open_request(Session &connection, const Incoming &request);
+  // Counts a sessionless request that arrived without a session, until it is answered. Returns
+  // false if too many requests of its client are pending.
+  bool count_request(Session &session, const Incoming &request) const;
   // Connects the session of a sessionless request to `end`, which has no transport. Returns the
   // session that takes over the request and its stream, or null if the client is gone.
   Session *hand_over(Session &session, ClientEnd &end);
@@ -105,10 +109,9 @@ class Clients {
  private:
   bh_status check_incoming(const ClientEnd &end, const bh_incoming &message, bh_error *error);
   bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
-  void end_sessionless(const Session &session);
-  Session &add(ClientEnd &end, const bh_peer &peer);
+  void end_sessionless(Session &session);
+  Session &add(ClientEnd &end, const bh_peer &peer, std::shared_ptr<ClientLoad> load);
   Session &add_like(const Session &other);
-  bool has_too_many(const Session &connection) const;
   void end_input(Session &session);
   void end(Session &session);
   void close_later(Session &session, std::uint32_t how);
@@ -119,6 +122,7 @@ class Clients {
   SessionlessStreams sessionless_;
   RecentClients recent_;
   RequestScopes scopes_;
+  ClientLoads loads_;
   std::size_t sessionless_count_ = 0;  // sessions of sessionless messages
   std::vector<std::pair<bh_session, std::uint32_t>> closing_;
   bool ending_ = false;

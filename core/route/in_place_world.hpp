@@ -113,11 +113,13 @@ struct Alone : private ClientEnd {
   }
   // Delivers a message without a session. If `headers` is null, the transport has no headers.
   bh_status ask_alone(std::uint64_t stream, std::string_view message,
-                      const std::vector<bh_header> *headers = nullptr) {
+                      const std::vector<bh_header> *headers = nullptr,
+                      std::string_view address = "127.0.0.1:1") {
     got.clear();
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.transport = bh::str("http");
+    peer.address = bh::str(address);
     bh_incoming in{};
     in.size = sizeof in;
     in.peer = &peer;

@@ -42,8 +42,8 @@ class InputRound {
   // requests(). Returns false if the answer is not an object, the request has already been
   // answered, or the answers are too large.
   bool answer(std::size_t request, std::string_view result);
-  // Returns the size of the requests and the state.
-  std::size_t bytes() const noexcept { return bytes_; }
+  // Returns the size of the requests, the state and the answers.
+  std::size_t bytes() const noexcept { return bytes_ + answer_bytes_; }
   bool complete() const noexcept { return answered_ == requests_.size(); }
 
   // Returns the members to add to the params of the repeated request, without braces. The text ends

@@ -8,6 +8,8 @@
 namespace bulkhead {
 namespace {
 
+constexpr std::string_view too_many_bytes = "too many calls wait for the input of their clients";
+
 std::string server_of(const Call &call) {
   return "server \"" + call.server + "\" ";
 }
@@ -48,7 +50,7 @@ void InputRounds::begin(Call &call, const Message &answer) {
   input.members.clear();
   const CallInHand hand = input.request.in_hand();
   if (waiting_bytes() + hand.message.size() + input.round.bytes() > max_waiting_bytes) {
-    return fail(code::timeout, "too many calls wait for the input of their clients; try again");
+    return fail(code::timeout, std::string(too_many_bytes) + "; try again");
   }
   if (!needs_.parking.park(call, hand, Stage::asking)) return;
   if (!input.round.requests().empty()) return ask(call);
@@ -77,7 +79,11 @@ void InputRounds::answered(std::uint64_t id, std::uint32_t number, const Message
   Call *call = needs_.calls.get(id);
   if (call == nullptr || call->stage != Stage::asking || call->input->settled()) return;
   if (call->session != nullptr && call->session->closing) return;  // the call ends with it
-  store(call->input.get(), number - 1, answer);
+  if (waiting_bytes() + answer.size() > max_waiting_bytes) {
+    call->input->failure = too_many_bytes;
+  } else {
+    store(call->input.get(), number - 1, answer);
+  }
   if (!call->input->settled()) return;
   if (needs_.loop.running()) return needs_.loop.post(*call, CallEvent::input);
   const CallLoop::Run run(needs_.loop);

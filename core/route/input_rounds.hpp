@@ -8,8 +8,8 @@
 // sampling or roots, the call ends, because the revision has no answer for such a refusal.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: max_rounds for each call, those of
-// InputRound for each round, max_waiting_bytes for all calls, limits.asks_per_session and
-// limits.ask_timeout_ms.
+// InputRound for each round, max_waiting_bytes for all calls that wait (their messages, the
+// requests of their servers, and the answers), limits.asks_per_session and limits.ask_timeout_ms.
 #pragma once
 
 #include <cstddef>

@@ -121,7 +121,7 @@ TEST_CASE("a refusal ends the call, except of an elicitation, and the other requ
     const std::string result(mcp::member(w.answers_sent()[0], "result"));
     CHECK(mcp::member(result, "isError") == "true");
     CHECK(result.find("sampling/createMessage was refused: User rejected") != std::string::npos);
-    CHECK(w.session.open_asks == 0);
+    CHECK(w.session.load->asks == 0);
     CHECK(w.client.sent.size() == 4);  // two requests, the withdrawal of one, the result
     CHECK(w.client.sent[2].text.find("notifications/cancelled") != std::string::npos);
   }
@@ -202,4 +202,27 @@ TEST_CASE("rules that change while the client is asked are applied before the ca
     CHECK(w.outcome() == "MCP request blocked by policy (rule)");
     CHECK(w.capable.sent == 1);
   }
+}
+
+TEST_CASE("the answers of calls that wait for further answers are limited in total") {
+  Rounds w;
+  w.profile.limits.asks_per_session = 1'000;
+  const std::string large = R"("result":{"x":")" + std::string((1u << 20) - 100, 'x') + "\"}";
+  std::size_t waiting = 0;
+  while (w.answers_sent().empty() && waiting < 100) {
+    w.start();
+    w.server_asks_for_input(R"("inputRequests":{"a":)" + sample + R"(,"b":)" + sample + "}");
+    w.answer(w.asked()[w.asked().size() - 2], large);
+    ++waiting;
+  }
+  CHECK(waiting == 64);  // the last one did not fit
+  REQUIRE(w.answers_sent().size() == 1);
+  const std::string result(mcp::member(w.answers_sent()[0], "result"));
+  CHECK(mcp::member(result, "isError") == "true");
+  CHECK(result.find("too many calls wait for the input of their clients") != std::string::npos);
+  CHECK(w.table.size() == 63);
+  // The others are not affected: the second answer, which is small, continues a call.
+  w.answer(w.asked()[1], R"("result":{})");
+  CHECK(w.capable.members.back().starts_with(R"("inputResponses":{"a":{"x":"xxx)"));
+  w.ends.end_session(w.session);
 }

@@ -117,7 +117,7 @@ TEST_CASE("a request whose client or server disconnected during the decision is 
   }
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
   CHECK(call.stage == Stage::at_server);
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
 }
 
 TEST_CASE("a refused request gets an error response and reaches no client") {
@@ -154,7 +154,7 @@ TEST_CASE("a client's response is forwarded or refused once, with the server's i
     CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
     CHECK(at(w.lane.messages[0], {"error", "message"}) == R"("The request was blocked by policy")");
   }
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
   w.messages.pass(answer);
   w.messages.refused(answer);
   CHECK(w.lane.messages.size() == 1);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "route/fakes.hpp"
+#include "route/stateless_form.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
@@ -92,17 +93,19 @@ struct LaneWorld : FakeLaneHost {
   // Makes a call. Returns the id under which it was sent, or an empty string.
   std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
     const std::size_t before = sent.size();
-    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method +
-                    R"(","params":{"name":"s__x","arguments":)" + arguments + "}}");
+    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method + R"(","params":{)" +
+                    members + R"("name":"s__x","arguments":)" + arguments + "}}");
     last = calls.open();
     last->session = client;
+    // Only clients of 2026-07-28 send such members.
+    if (!members.empty()) last->request.reply.form = &stateless_form;
     Exchange &e = *table.open();
     e.call = last;
     e.method = mcp::Method::tools_call;
     last->exchange = &e;
     last->stage = Stage::at_server;
     lane->attach(e);
-    CallInHand hand{m.get(), {lane, {}, m.scan.name}, {}, {}};
+    CallInHand hand{m.get(), {lane, {}, m.scan.name}, {}, {}, state};
     hand.target.resolved.original_token = "\"x\"";
     lane->submit(e, hand);
     return sent.size() == before ? "" : std::string(mcp::member(sent.back(), "id"));
@@ -114,6 +117,10 @@ struct LaneWorld : FakeLaneHost {
   }
   Call *last = nullptr;
   Session *client = nullptr;  // of the next call
+  // Further members of the next call's params, of a client of 2026-07-28; ends with a comma.
+  std::string members;
+  std::string state;  // see CallInHand
+  StatelessForm stateless_form{false};
 };
 
 inline const bh_connector LaneWorld::connector{

@@ -11,9 +11,12 @@ namespace bulkhead {
 std::string_view to_string(RetryFault fault) noexcept {
   switch (fault) {
     case RetryFault::unknown_call:
-      return "the call of this requestState has ended: send the request without it";
-    case RetryFault::end_lost:
-      return "the call of this requestState has ended, and its result was too large to be stored";
+      return "the call of this requestState has ended, and may have run; its result is no longer "
+             "stored";
+    case RetryFault::evicted:
+      return "the call of this requestState was cancelled, and may have run: too many calls wait "
+             "for "
+             "input, and this client has the most";
     case RetryFault::outdated:
       return "this requestState has been answered before: a later one has replaced it";
     case RetryFault::other_answers:
@@ -27,7 +30,7 @@ std::string_view to_string(RetryFault fault) noexcept {
 }
 
 std::size_t ParkedInput::bytes() const noexcept {
-  std::size_t sum = end_ ? end_->size() : 0;
+  std::size_t sum = end_.size();
   for (const Open &open : asks_) sum += sizeof open + open.method.size() + open.params.size();
   return sum;
 }
@@ -85,7 +88,6 @@ std::expected<ParkedInput::Retry, RetryFault> ParkedInput::retry(std::uint64_t r
   if (phase_ == Phase::ended) {
     // The call ended before the last round was answered.
     if (round != round_) return std::unexpected(RetryFault::outdated);
-    if (!end_) return std::unexpected(RetryFault::end_lost);
     return Retry{};
   }
   if (phase_ != Phase::asked || round != round_) return std::unexpected(RetryFault::outdated);
@@ -112,11 +114,7 @@ std::expected<ParkedInput::Retry, RetryFault> ParkedInput::join(std::uint64_t re
   if (mcp::value_digest(responses.empty() ? "{}" : responses) != answered_) {
     return std::unexpected(RetryFault::other_answers);
   }
-  if (phase_ == Phase::asked) return Retry{};
-  if (phase_ == Phase::ended) {
-    if (!end_) return std::unexpected(RetryFault::end_lost);
-    return Retry{};
-  }
+  if (phase_ == Phase::asked || phase_ == Phase::ended) return Retry{};
   if (waiting_.size() >= max_waiting) return std::unexpected(RetryFault::too_many);
   wait(request);
   return Retry{};
@@ -154,7 +152,7 @@ bool ParkedInput::has_ask_in_round() const noexcept {
                      [this](const Open &open) { return open.round == round_; });
 }
 
-void ParkedInput::end(std::optional<std::string> text, std::uint32_t http_status) {
+void ParkedInput::end(std::string text, std::uint32_t http_status) {
   http_status_ = http_status;
   phase_ = Phase::ended;
   asks_.clear();

@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,7 +40,7 @@ struct ParkedAsk {
 // The reasons for which a repeated request is rejected, always with error -32602.
 enum class RetryFault : std::uint8_t {
   unknown_call,   // it has ended, and its end is no longer stored
-  end_lost,       // it has ended, and its end was too large to be stored
+  evicted,        // it was cancelled, because another client needed its place
   outdated,       // the state belongs to a round before the last answered one
   other_answers,  // the round was answered before, with other answers
   malformed,      // inputResponses is not an object of objects, or has a key twice
@@ -92,10 +91,9 @@ class ParkedInput {
   std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
                                          std::string_view responses);
 
-  // Stores the end of the call, as the caller has composed it. nullopt means that the end is too
-  // large to be stored.
-  void end(std::optional<std::string> text, std::uint32_t http_status = 0);
-  const std::optional<std::string> &end_text() const noexcept { return end_; }
+  // Stores the end of the call, as the caller has composed it.
+  void end(std::string text, std::uint32_t http_status = 0);
+  const std::string &end_text() const noexcept { return end_; }
   std::uint32_t http_status() const noexcept { return http_status_; }  // of the end
 
   // ---- requests of the client that wait for the next round or the end ----
@@ -124,7 +122,7 @@ class ParkedInput {
   mcp::ValueDigest answered_{};
   std::vector<Open> asks_;
   std::vector<std::uint64_t> waiting_;
-  std::optional<std::string> end_;
+  std::string end_;
   std::uint32_t http_status_ = 0;
 };
 

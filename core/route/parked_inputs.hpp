@@ -5,12 +5,22 @@
 // requestState (sealed_state.hpp), which binds it to the client's request. The principal is checked
 // here as well.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: ParkedLimits, and those of ParkedInput. If a
-// limit is reached, the oldest stored ends are removed to make room for another call. All parked
-// calls are lost when the process exits.
+// Runs on the I/O thread. Owned by the Router. Limits: ParkedLimits, and those of ParkedInput. All
+// parked calls are lost when the process exits.
+//
+// If a limit is reached, room is made at the cost of the largest group: of the principals, the one
+// with the most parked calls (or bytes, depending on the limit); of its peers, the one with the
+// most; of that peer's connections, the one with the most. This connection loses its oldest stored
+// end; if it has none, its oldest call whose client has been asked; if it has none of these either,
+// its oldest parked call. An ask is refused only if its own connection has parked calls and would
+// become the largest group, or if it is too large. Therefore, a client that parks any number of
+// calls cannot prevent other connections from being asked. A client that uses a new connection for
+// each call can do no more than evict the calls that were parked first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <optional>
 #include <set>
@@ -40,6 +50,14 @@ struct ParkedLimits {
   std::uint32_t calls = 1024;  // of all principals, with the stored ends
   std::uint32_t calls_per_principal = 128;
   std::uint64_t bytes = 64ull << 20;  // memory of all calls
+  std::uint64_t bytes_per_principal = 16ull << 20;
+};
+
+// The client of a parked call.
+struct ParkedOwner {
+  std::string principal;     // see RequestStates::principal_of()
+  std::string peer;          // of the principal; see peer_group()
+  std::string connection{};  // of the peer
 };
 
 class ParkedInputs {
@@ -48,16 +66,17 @@ class ParkedInputs {
   static constexpr std::uint64_t window_ms = 20;
   // How long the end of a call is stored for a client that repeats a request whose stream was lost.
   static constexpr std::uint64_t rejoin_ms = 60'000;
-  static constexpr std::size_t max_end_bytes = 1u << 20;  // larger ends are not stored
 
   // See Slots for first_generation.
   ParkedInputs(const ParkedLimits &limits, std::uint32_t first_generation)
       : limits_(limits), entries_(first_generation) {}
 
+  // Sets the limit on the open asks of each peer, limits.asks_per_session.
+  void limit_asks(std::size_t per_peer) noexcept { asks_per_peer_ = per_peer; }
   // Parks a call with its first ask. `call` is the caller's number for the call. Returns the number
-  // of the parked call. If a limit has been reached, returns an error message that names it, for
-  // the server.
-  std::expected<std::uint64_t, std::string> park(std::string_view principal, std::uint64_t call,
+  // of the parked call. If a limit has been reached and no room can be made, returns an error
+  // message that names it, for the server.
+  std::expected<std::uint64_t, std::string> park(ParkedOwner owner, std::uint64_t call,
                                                  ParkedAsk ask, std::uint64_t now_ns);
   // Makes the client's request wait for the next round or the end of a call that was just parked.
   void wait(std::uint64_t number, std::uint64_t request);
@@ -80,8 +99,10 @@ class ParkedInputs {
   bool leave(std::uint64_t number, std::uint64_t request);
   // Removes the call. Returns the requests that wait for it.
   std::vector<std::uint64_t> forget(std::uint64_t number);
-  // Called when the call has ended. Returns the requests that wait for its end. If the end fits, it
-  // is stored for rejoin_ms, or longer if the client still has time to answer.
+  // Called when the call has ended. `text` is a member of the response, "result" or "error".
+  // Returns the requests that wait for it. It is stored for rejoin_ms, or longer if the client
+  // still has time to answer. If it does not fit, an error is stored in its place. The error states
+  // that the call has run.
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
@@ -90,6 +111,7 @@ class ParkedInputs {
     enum class Kind : std::uint8_t {
       round,       // a round was closed: `requests` get find(number)->input_requests()
       unanswered,  // the client has not answered in time; the call must be ended
+      evicted,     // the call must be ended, and `requests` get an error
       forgotten    // a stored end was removed
     };
     Kind kind = Kind::round;
@@ -97,7 +119,7 @@ class ParkedInputs {
     std::uint64_t call = 0;
     std::vector<std::uint64_t> requests;
   };
-  // Returns everything that is due, in chronological order.
+  // Returns everything that is due, in chronological order. Evicted calls are due immediately.
   std::vector<Due> due(std::uint64_t now_ns);
   // The time of the next event; nothing if there is none.
   std::optional<std::uint64_t> next_ns() const noexcept;
@@ -107,31 +129,61 @@ class ParkedInputs {
   // Returns the caller's number for the call, or 0 if the call is unknown or has ended.
   std::uint64_t call_of(std::uint64_t number) const noexcept;
   std::size_t size() const noexcept { return entries_.size(); }
-  std::size_t size_of(std::string_view principal) const;
-  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t size_of(std::string_view principal) const { return sums(principal).calls; }
+  std::size_t bytes() const noexcept { return all_.bytes; }
 
  private:
+  struct Sums {
+    std::size_t calls = 0, bytes = 0, asks = 0;
+  };
   struct Entry {
     ParkedInput call;
-    std::string principal;
+    ParkedOwner owner;
     std::uint64_t call_number = 0;
+    std::uint64_t sequence = 0;     // in the order in which calls were parked
     std::uint64_t deadline_ns = 0;  // 0: none
-    std::size_t bytes = 0;          // counted in bytes_
-  };
+    Sums counted{};                 // in the sums of its groups
 
-  std::string refusal(std::string_view principal, const ParkedAsk &ask);
-  bool make_room(std::optional<std::string_view> principal);
-  bool fits(std::size_t bytes) const noexcept;
-  void count_bytes(Entry &entry);
+    bool ended() const noexcept { return call.phase() == ParkedInput::Phase::ended; }
+  };
+  // The groups of an owner, from the largest to the smallest.
+  enum class Group : std::uint8_t { all, principal, peer, connection };
+  // What is to be added, and for whom.
+  struct Need {
+    const ParkedOwner &owner;
+    Sums more;
+    std::uint64_t number = 0;  // the parked call that gets larger, or 0
+    bool ends_only = false;    // only stored ends may be removed
+  };
+  struct Full {
+    std::string_view what;
+    std::uint64_t limit;
+    Group group;              // that is at its limit
+    std::size_t Sums::*unit;  // that is limited
+  };
+  using Numbered = std::pair<std::uint64_t, const Entry *>;
+
+  std::string make_room(const Need &need);
+  std::optional<Full> exceeded(const Need &need) const;
+  std::uint64_t find_removable(const Need &need, const Full &full) const;
+  Sums counted(std::uint64_t number) const;
+  Sums sums(std::string_view group) const;
+  void add(const ParkedOwner &owner, const Sums &sums, bool negative);
+  void count(Entry &entry);
   void set_deadline(std::uint64_t number, Entry &entry, std::uint64_t deadline_ns);
   Due take_due(std::uint64_t number, Entry &entry, std::uint64_t now_ns);
+  void evict(std::uint64_t number);
   void erase(std::uint64_t number);
 
   const ParkedLimits limits_;
+  std::size_t asks_per_peer_ = SIZE_MAX;
   Slots<Entry> entries_;
-  std::unordered_map<std::string, std::size_t> by_principal_;
+  std::uint64_t sequence_ = 0;
+  Sums all_;
+  std::unordered_map<std::string, Sums> sums_;                   // of principals and peers
   std::set<std::pair<std::uint64_t, std::uint64_t>> deadlines_;  // time, number
-  std::size_t bytes_ = 0;
+  std::vector<Due> evictions_;                                   // not reported yet
+  std::deque<std::uint64_t> evicted_;                            // the last numbers
 };
 
 }  // namespace bulkhead

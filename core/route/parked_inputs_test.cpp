@@ -19,6 +19,10 @@ ParkedAsk ask(std::uint64_t number, std::string params = R"({"message":"Read?"})
   return {number, "elicitation/create", std::move(params), 5'000};
 }
 
+ParkedOwner owner(const std::string &principal, const std::string &connection = "c") {
+  return {principal, "p", connection};
+}
+
 std::string responses(std::initializer_list<unsigned> keys, const char *action = "accept") {
   std::string out = "{";
   for (const unsigned key : keys) {
@@ -35,9 +39,9 @@ struct World {
   std::uint64_t now = start;
   std::uint64_t number = 0;
 
-  std::uint64_t park(std::string_view principal = "alice", std::uint64_t call = 7,
+  std::uint64_t park(const std::string &principal = "alice", std::uint64_t call = 7,
                      std::uint64_t request = 1) {
-    const auto parked = inputs.park(principal, call, ask(101), now);
+    const auto parked = inputs.park(owner(principal), call, ask(101), now);
     REQUIRE(parked);
     inputs.wait(*parked, request);
     return *parked;
@@ -63,7 +67,7 @@ struct World {
     for (const auto &answer : result->answers) delivered.push_back(answer.ask);
     const ParkedInput &call = *inputs.find(number);
     if (call.phase() == Phase::asked) return "asks " + std::to_string(call.round());
-    return call.phase() == Phase::ended ? "end " + *call.end_text() : "waits";
+    return call.phase() == Phase::ended ? "end " + call.end_text() : "waits";
   }
   std::vector<std::uint64_t> delivered;
 };
@@ -234,7 +238,7 @@ TEST_CASE("parked inputs: a client that gives up its last request gives up the c
 TEST_CASE(
     "parked inputs: an end without an answer of the client is stored as long as it may answer") {
   World w;
-  w.number = *w.inputs.park("alice", 7, {101, "elicitation/create", "", 90'000}, w.now);
+  w.number = *w.inputs.park(owner("alice"), 7, {101, "elicitation/create", "", 90'000}, w.now);
   REQUIRE(w.advance(20).size() == 1);
   CHECK(w.inputs.call_of(w.number) == 7);
   w.inputs.remove_ask(w.number, 101);  // answered elsewhere
@@ -269,13 +273,14 @@ TEST_CASE("parked inputs: withdrawn asks") {
   CHECK(w.retry(2, responses({3})) == "end early");
 }
 
-TEST_CASE("parked inputs: stored ends are forgotten, and are not stored if they are too large") {
+TEST_CASE("parked inputs: stored ends are forgotten after a time") {
   World w;
   w.ask_first();
   CHECK(w.retry(1, responses({1})) == "waits");
-  w.inputs.end(w.number, std::string(ParkedInputs::max_end_bytes, 'x'), w.now);
-  CHECK(w.retry(1, responses({1})).size() == ParkedInputs::max_end_bytes + 4);
-  CHECK(w.inputs.bytes() > ParkedInputs::max_end_bytes);
+  constexpr std::size_t large = 3u << 20;
+  w.inputs.end(w.number, std::string(large, 'x'), w.now);
+  CHECK(w.retry(1, responses({1})) == "end " + std::string(large, 'x'));
+  CHECK(w.inputs.bytes() > large);
   CHECK(w.advance(59'999).empty());
   const auto due = w.advance(1);
   REQUIRE(due.size() == 1);
@@ -283,13 +288,36 @@ TEST_CASE("parked inputs: stored ends are forgotten, and are not stored if they 
   CHECK(due[0].call == 0);
   CHECK(w.retry(1, responses({1})) == text_of(RetryFault::unknown_call));
   CHECK(w.inputs.bytes() == 0);
+}
 
-  w.ask_first();
-  CHECK(w.retry(1, responses({1})) == "waits");
-  w.inputs.end(w.number, std::string(ParkedInputs::max_end_bytes + 1, 'x'), w.now);
-  CHECK(w.retry(1, responses({1})) == text_of(RetryFault::end_lost));
-  CHECK(w.retry(1, responses({1}, "x")) == text_of(RetryFault::other_answers));
+TEST_CASE("parked inputs: an end that does not fit is replaced by an error: the call has run") {
+  World w({.bytes_per_principal = 10'000});
+  const std::string text = "\"result\":" + std::string(9'500, '1');
+  SECTION("the client has not answered") {
+    w.ask_first();
+    CHECK(w.inputs.end(w.number, text, w.now).empty());
+  }
+  SECTION(
+      "the client has answered: its request gets the end, and only the stored one is replaced") {
+    w.ask_first();
+    CHECK(w.retry(1, responses({1})) == "waits");
+    CHECK(w.inputs.end(w.number, text, w.now) == std::vector<std::uint64_t>{2});
+  }
+  const std::string end = w.retry(1, responses({1}), 3);
+  CHECK(end.starts_with(R"(end "error":{"code":-32603,"message":"the call has run, but its )"
+                        R"(response of 9509 bytes was too large)"));
+  CHECK(w.retry(1, responses({1}), 4) == end);
   CHECK(w.inputs.bytes() < 2'000);
+  // A smaller one fits. Older stored ends make room for it, but no parked call does.
+  const std::uint64_t large = w.number, other = w.park("alice", 8, 5);
+  REQUIRE(w.advance(20).size() == 1);
+  w.number = w.park("alice", 9, 6);
+  REQUIRE(w.advance(20).size() == 1);
+  const std::string fits = "\"result\":" + std::string(8'400, '2');
+  CHECK(w.inputs.end(w.number, fits, w.now).empty());
+  CHECK(w.retry(1, responses({1}), 7) == "end " + fits);
+  CHECK(w.inputs.find(other)->phase() == Phase::asked);
+  CHECK(w.inputs.find(large) == nullptr);
 }
 
 TEST_CASE("parked inputs: requests, asks and rounds of one call are limited") {
@@ -324,40 +352,161 @@ TEST_CASE("parked inputs: 10,000 calls of one principal leave room for the other
   std::size_t parked = 0;
   std::string why;
   for (std::uint64_t call = 1; call <= 10'000; ++call) {
-    const auto result = w.inputs.park("mallory", call, ask(call), w.now);
+    const auto result = w.inputs.park(owner("mallory"), call, ask(call), w.now);
     parked += result ? 1 : 0;
     if (!result) why = result.error();
   }
   CHECK(parked == 100);
   CHECK(why == "too many parked calls of this client (limit: 100)");
   CHECK(w.inputs.size_of("mallory") == 100);
-  for (int i = 0; i < 200; ++i) w.park("user" + std::to_string(i));
-  CHECK(w.inputs.park("late", 1, ask(1), w.now).error() == "too many parked calls (limit: 300)");
-  CHECK(w.advance(20).size() == 300);
+  for (int i = 0; i < 250; ++i) w.park("user" + std::to_string(i), 100'000);
+  // At the limit on all calls, the largest principal loses its oldest calls.
+  CHECK(w.inputs.size() == 300);
+  CHECK(w.inputs.size_of("mallory") == 50);
+  std::vector<std::uint64_t> evicted;
+  for (const auto &due : w.advance(20)) {
+    if (due.kind == Kind::evicted) evicted.push_back(due.call);
+  }
+  REQUIRE(evicted.size() == 50);
+  CHECK(evicted.front() == 1);
+  CHECK(evicted.back() == 50);
+  CHECK(w.inputs.park(owner("mallory"), 1, ask(1), w.now).error() ==
+        "too many parked calls (limit: 300)");
   const auto due = w.advance(5'000);
   CHECK(due.size() == 300);
   CHECK(w.inputs.size() == 0);
   CHECK(w.inputs.bytes() == 0);
-  CHECK(w.inputs.size_of("mallory") == 0);
-  CHECK_FALSE(w.inputs.next_ns());
 }
 
-TEST_CASE("parked inputs: stored ends make room for calls, the oldest first") {
-  World w({.calls = 3, .calls_per_principal = 2});
-  const std::uint64_t first = w.park("", 1), second = w.park("", 2), third = w.park("bob", 3);
-  CHECK_FALSE(w.inputs.park("", 4, ask(1), w.now));
-  w.inputs.end(third, "t", w.now);
-  CHECK_FALSE(w.inputs.park("", 4, ask(1), w.now));  // bob's end is none of this principal
-  CHECK(w.inputs.find(third) != nullptr);
-  w.now += ms;
+TEST_CASE(
+    "parked inputs: a connection with many calls cannot keep other connections from parking") {
+  World w({.calls_per_principal = 10});
+  const auto park = [&w](const std::string &connection, std::uint64_t call,
+                         const std::string &peer = "p") {
+    return w.inputs.park({"token", peer, connection}, call, ask(call), w.now);
+  };
+  const auto evicted = [&w] {
+    std::vector<std::uint64_t> out;
+    for (const auto &due : w.inputs.due(w.now)) {
+      if (due.kind == Kind::evicted) out.push_back(due.call);
+    }
+    return out;
+  };
+  SECTION("on one connection") {
+    std::vector<std::uint64_t> numbers;
+    for (std::uint64_t call = 1; call <= 10; ++call) numbers.push_back(*park("mallory", call));
+    CHECK_FALSE(park("mallory", 11));
+    CHECK(evicted().empty());
+    w.number = *park("bob", 100);
+    CHECK(w.inputs.next_ns() == 0);  // the call must be ended at once
+    CHECK(evicted() == std::vector<std::uint64_t>{1});
+    CHECK_FALSE(park("mallory", 12));
+    CHECK(park("bob", 101));
+    CHECK(evicted() == std::vector<std::uint64_t>{2});
+    // The clients get the reason, and bob is not affected.
+    const std::uint64_t bobs = std::exchange(w.number, numbers[0]);
+    CHECK(w.retry(1, responses({1}), 2, "token") == text_of(RetryFault::evicted));
+    CHECK(w.retry(1, responses({1}), 2, "bob") != text_of(RetryFault::other_answers));
+    w.number = bobs;
+    w.advance(20);
+    CHECK(w.retry(1, responses({1}), 3, "token") == "waits");
+  }
+  SECTION("connections with equal numbers of calls do not evict each other's calls") {
+    for (std::uint64_t call = 1; call <= 300; ++call) park("c" + std::to_string(call % 3), call);
+    CHECK(evicted().empty());
+    CHECK(w.inputs.size_of("token") == 10);
+  }
+  SECTION("calls whose client waits for the server are evicted last") {
+    w.number = *park("mallory", 1);
+    w.advance(20);
+    CHECK(w.retry(1, responses({1}), 2, "token") == "waits");
+    for (std::uint64_t call = 2; call <= 10; ++call) park("mallory", call);
+    w.advance(20);
+    for (std::uint64_t call = 101; call <= 105; ++call) park("bob", call);
+    CHECK(evicted() == std::vector<std::uint64_t>{2, 3, 4, 5, 6});
+  }
+  SECTION("with a connection for each call, it can evict, but not prevent") {
+    for (std::uint64_t call = 1; call <= 100; ++call) {
+      CHECK(park("c" + std::to_string(call), call));
+    }
+    CHECK(evicted().size() == 90);
+    CHECK(park("bob", 101));
+    CHECK(evicted() == std::vector<std::uint64_t>{91});
+    for (std::uint64_t call = 102; call <= 110; ++call) {
+      CHECK(park("c" + std::to_string(call), call));
+    }
+    CHECK(evicted().size() == 9);
+    CHECK(w.inputs.call_of(w.number) == 0);
+  }
+  SECTION("another peer has its part, however many connections the first one has") {
+    for (std::uint64_t call = 1; call <= 10; ++call) park("c" + std::to_string(call), call);
+    for (std::uint64_t call = 101; call <= 105; ++call) CHECK(park("b", call, "other"));
+    CHECK(evicted() == std::vector<std::uint64_t>{1, 2, 3, 4, 5});
+    for (std::uint64_t call = 11; call <= 20; ++call) CHECK(park("c" + std::to_string(call), call));
+    CHECK(evicted().size() == 10);
+    for (std::uint64_t call = 201; call <= 300; ++call) park("b2", call, "other");
+    CHECK(w.inputs.size_of("token") == 10);
+  }
+}
+
+TEST_CASE("parked inputs: bytes and open asks are limited per principal and peer as well") {
+  World w({.bytes_per_principal = 100'000});
+  const std::string large = R"({"message":")" + std::string(30'000, 'x') + "\"}";
+  const auto park = [&w](const std::string &connection, std::uint64_t call, std::string params) {
+    return w.inputs.park({"token", "p", connection}, call, ask(call, std::move(params)), w.now);
+  };
+  SECTION("bytes") {
+    for (std::uint64_t call = 1; call <= 3; ++call) REQUIRE(park("mallory", call, large));
+    const auto more = park("mallory", 4, large);
+    REQUIRE_FALSE(more);
+    CHECK(more.error() == "too many bytes of parked calls of this client (limit: 100000)");
+    const auto bobs = park("bob", 100, large);
+    REQUIRE(bobs);
+    CHECK(w.inputs.call_of(*bobs) == 100);
+    // The second ask of a call makes room as well. Its own call is not evicted.
+    CHECK(w.inputs.add_ask(*bobs, ask(101, large.substr(0, 20'000)), w.now).empty());
+    CHECK(w.inputs.add_ask(*bobs, ask(102, large), w.now).find("too many bytes") !=
+          std::string::npos);
+    CHECK(w.inputs.call_of(*bobs) == 100);
+    CHECK(w.inputs.bytes() <= 100'000);
+    // Other principals are not affected.
+    CHECK(w.inputs.park(owner("alice"), 8, ask(1, large), w.now));
+  }
+  SECTION("asks") {
+    w.inputs.limit_asks(4);
+    const auto mallorys = park("mallory", 1, "{}");
+    for (std::uint64_t n = 2; n <= 4; ++n) {
+      CHECK(w.inputs.add_ask(*mallorys, ask(n), w.now).empty());
+    }
+    CHECK(w.inputs.add_ask(*mallorys, ask(5), w.now) ==
+          "too many open requests for input of this client (limit: 4)");
+    CHECK(w.inputs.park({"token", "another peer", "c"}, 7, ask(1), w.now));
+    CHECK(park("bob", 100, "{}"));
+    CHECK(w.inputs.find(*mallorys) == nullptr);
+    CHECK(w.inputs.size_of("token") == 2);
+  }
+}
+
+TEST_CASE("parked inputs: stored ends make room for calls, those of the largest client first") {
+  World w({.calls = 4, .calls_per_principal = 3});
+  const auto park = [&w](const std::string &principal, std::uint64_t call) {
+    return w.inputs.park(owner(principal), call, ask(1), w.now);
+  };
+  const std::uint64_t first = *park("", 1), second = *park("", 2), third = *park("", 3),
+                      bobs = *park("bob", 4);
+  CHECK_FALSE(park("", 5));
+  w.inputs.end(bobs, "t", w.now);
+  CHECK_FALSE(park("", 5));  // bob's end is none of this principal
+  CHECK(w.inputs.find(bobs) != nullptr);
   w.inputs.end(second, "s", w.now);
-  w.now += ms;
-  w.inputs.end(first, "f", w.now);
-  CHECK(w.inputs.park("", 4, ask(1), w.now));
+  w.inputs.end(third, "f", w.now);
+  CHECK(park("", 5));
   CHECK(w.inputs.find(second) == nullptr);
-  CHECK(w.inputs.find(first) != nullptr);
-  CHECK(w.inputs.park("carol", 5, ask(1), w.now));
+  CHECK(w.inputs.find(third) != nullptr);
+  CHECK(park("carol", 6));  // the limit on all calls: the largest principal is the first one
   CHECK(w.inputs.find(third) == nullptr);
+  CHECK(w.inputs.find(bobs) != nullptr);
+  CHECK(w.inputs.call_of(first) == 1);
 }
 
 TEST_CASE("parked inputs: the memory of all calls is limited") {
@@ -367,14 +516,11 @@ TEST_CASE("parked inputs: the memory of all calls is limited") {
   CHECK(w.inputs.add_ask(w.number, ask(102, large), w.now).empty());
   CHECK(w.inputs.add_ask(w.number, ask(103, large), w.now) ==
         "too many bytes of parked calls (limit: 10000)");
-  CHECK(w.inputs.park("bob", 8, ask(1), w.now).error().find("bytes of parked") !=
-        std::string::npos);
+  CHECK(w.inputs.bytes() > 9'000);
   CHECK(w.advance(20).size() == 1);
   CHECK(w.retry(1, responses({1, 2})) == "waits");
   CHECK(w.inputs.bytes() < 1'000);  // the texts of answered asks are freed
-  w.inputs.end(w.number, std::string(9'500, 'x'), w.now);
-  CHECK(w.retry(1, responses({1, 2})) == text_of(RetryFault::end_lost));
-  CHECK(w.inputs.park("bob", 8, ask(1), w.now));
+  CHECK(w.inputs.park(owner("bob"), 8, ask(1), w.now));
 }
 
 TEST_CASE("parked inputs: events come in the order of their times") {

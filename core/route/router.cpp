@@ -113,7 +113,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               hooks_.log,
               hooks_.on_unanswered}),
       inputs_({}, random_generation(seed_ >> 1),
-              {reactor, sessions_, call_table_, answers_, asks_, ends_, states_,
+              {profile.limits, reactor, sessions_, call_table_, answers_, asks_, ends_, states_,
                [this](Session &s, ClientEnd &end) { return clients_.hand_over(s, end); },
                [this](bh_session s) { clients_.close(s, BH_SESSION_GONE); }}),
       wires_({profile, counters_, exchanges_, call_answers_, asks_, notifications_, subscriptions_,
@@ -137,6 +137,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                        inputs_, states_, reactor,
                        [this](Session &connection, const Incoming &request) {
                          return clients_.open_request(connection, request);
+                       },
+                       [this](Session &session, const Incoming &request) {
+                         return clients_.count_request(session, request);
                        }}),
       messages_({profile, reactor, counters_, sessions_, call_table_, recorder_, journal_, answers_,
                  asks_, session_edge_}),

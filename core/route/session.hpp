@@ -10,6 +10,7 @@
 
 #include "bulkhead/abi/ext/transport.h"
 #include "route/call.hpp"
+#include "route/client_load.hpp"
 #include "route/ledger.hpp"
 #include "route/protocol.hpp"
 #include "route/reopening.hpp"
@@ -95,8 +96,9 @@ struct Session {
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
-  std::uint32_t open_asks = 0;
-  std::size_t batched_bytes = 0;  // answers that wait in incomplete batches
+  std::shared_ptr<ClientLoad> load;  // never null; may be shared with other sessions
+  bool counted = false;              // in load->requests
+  std::size_t batched_bytes = 0;     // answers that wait in incomplete batches
 
   struct Subscription {
     Lane *lane = nullptr;

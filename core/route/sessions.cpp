@@ -15,10 +15,12 @@ std::uint32_t random_generation(std::uint64_t otherwise) {
   return (number & 0xFFFFE) | 1;
 }
 
-Session &Sessions::open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns) {
+Session &Sessions::open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns,
+                        std::shared_ptr<ClientLoad> load) {
   auto session = std::make_unique<Session>();
   Session &s = *session;
   s.end = &end;
+  s.load = load != nullptr ? std::move(load) : std::make_shared<ClientLoad>();
   s.start_ns = now_ns;
   s.transport = bh::view(peer.transport);
   s.address = bh::view(peer.address);

@@ -23,7 +23,9 @@ class Sessions {
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
   // Opens a session. `peer` is copied. `end`, which receives the session's messages, is borrowed.
-  Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
+  // If `load` is null, the session gets its own counts.
+  Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns,
+                std::shared_ptr<ClientLoad> load = nullptr);
   // Returns null if no open session has this handle. The pointer is valid until the session is
   // erased.
   Session *find(bh_session handle) noexcept;

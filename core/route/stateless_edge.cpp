@@ -75,15 +75,12 @@ bool StatelessEdge::speaks(const Session &s, const Message &message,
 void StatelessEdge::request(Session &s, Incoming &request) {
   if (s.is_sessionless() && s.view != nullptr) return answer(s, request);  // it has waited
   if (!admits(request)) return;
-  if (s.is_sessionless()) return begin(s, request);
-  Session *own = needs_.open_request(s, request);
-  if (own == nullptr) {
-    return needs_.answers.error(request, code::internal_error,
-                                "too many requests are in flight on this connection "
-                                "(limits.in_flight_per_session = " +
-                                    std::to_string(needs_.profile.limits.in_flight_per_session) +
-                                    "); wait for responses");
+  if (s.is_sessionless()) {
+    return needs_.count_request(s, request) ? begin(s, request)
+                                            : refuse_more(request, "from this client");
   }
+  Session *own = needs_.open_request(s, request);
+  if (own == nullptr) return refuse_more(request, "on this connection");
   request.reply.session = own->handle;
   begin(*own, request);
   // For the status only.
@@ -91,6 +88,14 @@ void StatelessEdge::request(Session &s, Incoming &request) {
     s.claimed_name = last_name_;
     s.has_sessionless = true;
   }
+}
+
+void StatelessEdge::refuse_more(Incoming &request, std::string_view whose) {
+  needs_.answers.error(request, code::internal_error,
+                       "too many requests are in flight " + std::string(whose) +
+                           " (limits.in_flight_per_session = " +
+                           std::to_string(needs_.profile.limits.in_flight_per_session) +
+                           "); wait for responses");
 }
 
 // Checks the members that each request must contain. Returns false if one is missing or invalid;
@@ -169,9 +174,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
-  s.caps =
-      capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
-                             request.start_ns, needs_.profile.limits.idle_view_ms * 1'000'000u);
+  s.caps = admit(parse_client_caps(request.message[scan.meta_capabilities]), request.start_ns);
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
@@ -181,6 +184,37 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   }
   needs_.views.join(s);
   answer(s, request);
+}
+
+ClientCaps StatelessEdge::admit(ClientCaps caps, std::uint64_t now_ns) {
+  const std::uint64_t idle_ms =
+      std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
+  const auto admitted = capability_sets_.admit(caps, now_ns, idle_ms * 1'000'000u,
+                                               [this](ClientCaps set) { return is_used(set); });
+  if (admitted.replaced != 0) replace(admitted.replaced);
+  return admitted.caps;
+}
+
+// Returns true if a request other than subscriptions/listen uses the set. This includes requests of
+// parked calls.
+bool StatelessEdge::is_used(ClientCaps set) const {
+  bool used = false;
+  needs_.sessions.for_each([&](const Session &s) {
+    used = used || (s.is_sessionless() && s.view != nullptr && (s.caps & cap::shareable) == set &&
+                    !needs_.listens.has(s));
+  });
+  return used;
+}
+
+// Ends the use of the set: its lanes are closed, and its subscriptions/listen requests get their
+// result, after which clients send them again.
+void StatelessEdge::replace(ClientCaps set) {
+  for (const bh_session handle : needs_.sessions.handles()) {
+    const Session *s = needs_.sessions.find(handle);
+    if (s == nullptr || (s->caps & cap::shareable) != set || !needs_.listens.has(*s)) continue;
+    needs_.listens.finish(*s);
+  }
+  needs_.views.retire(set);
 }
 
 void StatelessEdge::answer(Session &s, Incoming &request) {

@@ -44,6 +44,9 @@ class StatelessEdge final : public ClientEdge {
     // Opens the session of a request that arrived in a session of the transport. Returns null if
     // too many requests are pending.
     std::function<Session *(Session &connection, const Incoming &request)> open_request;
+    // Counts a request that arrived without a session. Returns false if too many requests of its
+    // client are pending.
+    std::function<bool(Session &session, const Incoming &request)> count_request;
   };
   explicit StatelessEdge(Needs needs) : needs_(std::move(needs)) {}
 
@@ -59,7 +62,11 @@ class StatelessEdge final : public ClientEdge {
   bool revision_fits(Incoming &request);
   bool headers_match(Incoming &request);
   bool method_exists(Incoming &request);
+  void refuse_more(Incoming &request, std::string_view whose);
   void begin(Session &session, Incoming &request);
+  ClientCaps admit(ClientCaps caps, std::uint64_t now_ns);
+  bool is_used(ClientCaps set) const;
+  void replace(ClientCaps set);
   void answer(Session &session, Incoming &request);
   void answer_call(Session &session, Incoming &request);
   void refuse(Incoming &request, std::int32_t error_code, std::string_view text,

@@ -334,3 +334,87 @@ TEST_CASE("a request of this revision is not part of a batch") {
   CHECK(w.has(R"({"jsonrpc":"2.0","id":2,"result":{}})"));
   CHECK(w.tools.calls.empty());
 }
+
+TEST_CASE("a request with a duplicate requestState or inputResponses is rejected by the scanner") {
+  Stateless w;
+  const std::string state = R"("requestState":"s",)", responses = R"("inputResponses":{},)";
+  for (const std::string &members :
+       {state + state, responses + responses, state + R"("r\u0065questState":"t",)",
+        responses + R"("input\u0052esponses":{"a":{}},)", state + responses + state}) {
+    INFO(members);
+    const std::size_t before = w.sent.size();
+    const std::string message = request("1", "tools/call", R"("name":"t__x",)" + members + meta);
+    REQUIRE(w.ask_alone(before + 1, message) == BH_OK);
+    REQUIRE(w.sent.size() == before + 1);
+    CHECK(at(w.got, {"error", "code"}) == "-32600");
+    CHECK(at(w.got, {"error", "message"}).find("duplicate member") != std::string::npos);
+  }
+  CHECK(w.tools.calls.empty());
+}
+
+TEST_CASE("requests without a session count for their client's limits together") {
+  Stateless w;
+  w.profile.limits.in_flight_per_session = 3;
+  const auto answers = [&w] {
+    std::size_t count = 0;
+    for (const Alone::Sent &sent : w.sent) count += sent.kind == BH_OUT_ANSWER ? 1 : 0;
+    return count;
+  };
+  for (std::uint64_t stream = 1; stream <= 3; ++stream) {
+    REQUIRE(w.ask_alone(stream, call("1")) == BH_OK);
+  }
+  CHECK(w.tools.calls.size() == 3);
+  CHECK(answers() == 0);
+  REQUIRE(w.ask_alone(4, call("4")) == BH_OK);
+  CHECK(answers() == 1);
+  CHECK(at(w.got, {"error", "code"}) == "-32603");
+  CHECK(at(w.got, {"error", "message"}).find("limits.in_flight_per_session = 3") !=
+        std::string_view::npos);
+  CHECK(w.tools.calls.size() == 3);
+  // The limits of other clients are not affected: a session, and another peer.
+  w.ask(call("5"));
+  CHECK(w.tools.calls.size() == 4);
+  REQUIRE(w.ask_alone(5, call("6"), nullptr, "192.0.2.7:1") == BH_OK);
+  CHECK(w.tools.calls.size() == 5);
+  // Both an answer and a cancellation make room.
+  w.answer(0);
+  w.turn();
+  REQUIRE(w.ask_alone(6, call("7")) == BH_OK);
+  CHECK(w.tools.calls.size() == 6);
+  w.router->parts().clients.sessions.stream_gone(w.end(), 2);
+  REQUIRE(w.ask_alone(7, call("8")) == BH_OK);
+  REQUIRE(w.ask_alone(8, call("9")) == BH_OK);
+  CHECK(w.tools.calls.size() == 7);
+  CHECK(at(w.got, {"error", "code"}) == "-32603");
+}
+
+TEST_CASE("a call in flight is not affected by a client that cycles through capability sets") {
+  Stateless w;
+  w.profile.limits.idle_view_ms = 0;
+  const auto with = [](const std::string &capabilities, std::string_view method,
+                       const std::string &params) {
+    return request("1", method,
+                   params + R"("_meta":{)" + revision +
+                       R"(,"io.modelcontextprotocol/clientCapabilities":)" + capabilities + "}");
+  };
+  const std::string name = R"("name":"t__x",)";
+  // A call in flight keeps its set.
+  REQUIRE(w.ask_alone(1, with(R"({"sampling":{}})", "tools/call", name)) == BH_OK);
+  REQUIRE(w.tools.calls.size() == 1);
+  const std::size_t before = w.sent.size();
+  std::uint64_t stream = 1;
+  for (int turn = 0; turn < 20; ++turn) {
+    for (const char *set : {R"({"elicitation":{}})", R"({"elicitation":{"form":{}}})",
+                            R"({"elicitation":{"url":{}}})", R"({"elicitation":{},"sampling":{}})",
+                            R"({"elicitation":{"url":{}},"sampling":{}})",
+                            R"({"sampling":{"tools":{}}})", R"({"sampling":{"context":{}}})"}) {
+      REQUIRE(w.ask_alone(++stream, with(set, "tools/list", "")) == BH_OK);
+      w.turn();
+      CHECK(at(w.got, {"result", "tools"}).find("t__x") != std::string_view::npos);
+    }
+  }
+  CHECK(w.sent.size() == before + stream - 1);
+  w.answer(0);
+  CHECK(at(w.sent.back().text, {"result", "content"}) == "[]");
+  CHECK(w.unanswered.empty());
+}

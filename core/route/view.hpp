@@ -46,7 +46,8 @@ struct View {
   // 0 if the view is shared by all clients with these capabilities. Otherwise, the handle of its
   // session or, for sessionless requests, a key of RequestScopes.
   std::uint64_t session = 0;
-  bool pinned = false;  // the view is kept even if it has no clients
+  bool pinned = false;   // the view is kept even if it has no clients
+  bool retired = false;  // the view and its lanes are removed as soon as it has no clients
 
   std::vector<Lane *> lanes;  // in profile order
   std::vector<Session *> clients;

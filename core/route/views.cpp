@@ -74,6 +74,7 @@ View &Views::join(Session &s) {
     fill(*view);
   }
   needs_.reactor.timer_cancel(std::exchange(view->idle_timer, 0));
+  view->retired = false;
   view->clients.push_back(&s);
   s.view = view;
   update_log_levels(s, *view);
@@ -117,12 +118,22 @@ void Views::leave(Session &s) {
 void Views::left(View &view) {
   if (!view.clients.empty() || view.pinned) return;
   const bool ends = view.session != 0 && !RequestScopes::is_scope(view.session);
-  if (ends || ending_) return drop(view);
+  if (ends || view.retired || ending_) return drop(view);
   view.idle_timer = needs_.reactor.timer_start(this, needs_.profile.limits.idle_view_ms,
                                                bh::callback(&view, [](View &v) {
                                                  v.idle_timer = 0;
                                                  v.owner->drop(v);
                                                }));
+}
+
+void Views::retire(ClientCaps caps) {
+  std::vector<View *> unused;
+  for (const auto &view : views_) {
+    if (view->pinned || (view->caps & cap::shareable) != caps) continue;
+    view->retired = true;
+    if (view->clients.empty()) unused.push_back(view.get());
+  }
+  for (View *view : unused) drop(*view);
 }
 
 // Removes the view together with the lanes that no other view uses. If the view belongs to a single
@@ -134,7 +145,7 @@ void Views::drop(View &view) {
   for (Lane *lane : view.lanes) {
     std::erase(lane->views, &view);
     if (!lane->views.empty()) continue;
-    if (view.session == 0 || lane->session() != 0 || ending_) {
+    if (view.session == 0 || lane->session() != 0 || view.retired || ending_) {
       remove_lane(*lane);
     } else {
       lane->idle_since_ns = needs_.reactor.now_ns();

@@ -61,6 +61,9 @@ class Views {
   // Removes the session from its view. A shared view without clients is kept for
   // limits.idle_view_ms. The view of a single session is destroyed immediately.
   void leave(Session &session);
+  // Removes the views for these shareable capabilities, and their lanes, as soon as they have no
+  // clients.
+  void retire(ClientCaps caps);
   // Creates and starts the view for clients without capabilities. Called before the first client
   // connects.
   void start_pinned();

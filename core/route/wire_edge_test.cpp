@@ -192,7 +192,7 @@ TEST_CASE("a lost connection fails its calls and requests, and its handle become
   const bh_lane handle = w.a.handle();
   w.edge.down(handle, {BH_E_UNAVAILABLE, "it has crashed"}, 0);
   CHECK(w.errors_to(w.first) == Texts(2, "tool call failed: server \"a\": it has crashed"));
-  CHECK(w.first.open_asks == 0);
+  CHECK(w.first.load->asks == 0);
   CHECK(w.answers_to(w.second).empty());
   CHECK(w.edge.find(handle) == nullptr);
   CHECK(w.a.handle() != handle);  // a new connection, which is in the handshake
@@ -369,11 +369,11 @@ TEST_CASE("each type of notification reaches the part that handles it") {
   }
   SECTION("a cancelled server-initiated request is withdrawn from its client") {
     w.sends(w.a, sampling);
-    REQUIRE(w.first.open_asks == 1);
+    REQUIRE(w.first.load->asks == 1);
     notifies("cancelled", R"({"requestId":"other"})");
-    CHECK(w.first.open_asks == 1);
+    CHECK(w.first.load->asks == 1);
     notifies("cancelled", R"({"requestId":"ask"})");
-    CHECK(w.first.open_asks == 0);
+    CHECK(w.first.load->asks == 0);
     const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
     REQUIRE(events.size() == 1);
     CHECK(at(events[0], {"params", "requestId"}) ==

@@ -152,17 +152,19 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
-  if (hand.state.empty()) {
-    // Servers with sessions do not know the members that only a repeated request has.
-    if (!edge_->stateless()) Repetition::remove(&splice, hand.message);
+  // A state without a token of the server was issued while the server had sessions.
+  const std::string_view state = Repetition::of(hand.message).state;
+  if (edge_->stateless() ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
+    return host_.fail_call(*e.call, code::invalid_params,
+                           about("requestState is from before a change of the server's protocol "
+                                 "revision: send the request without it"),
+                           BH_OUTCOME_ERROR);
+  }
+  if (edge_->stateless()) {
+    splice.replace(range_in(hand.message.bytes, state), hand.state);
   } else {
-    if (!edge_->stateless()) {
-      return host_.fail_call(*e.call, code::invalid_params,
-                             about("requestState is from before a change of the server's protocol "
-                                   "revision: send the request without it"),
-                             BH_OUTCOME_ERROR);
-    }
-    splice.replace(range_in(hand.message.bytes, Repetition::of(hand.message).state), hand.state);
+    // Servers with sessions do not know the members that only a repeated request has.
+    Repetition::remove(&splice, hand.message);
   }
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();

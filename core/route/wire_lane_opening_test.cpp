@@ -416,3 +416,41 @@ TEST_CASE("the log level of the call's client is in its request, and only there"
   CHECK(level_of(&loud) == R"("debug")");
   CHECK(level_of(&quiet).empty());
 }
+
+TEST_CASE("a state from before a change of the server's revision is not sent to the server") {
+  struct Case {
+    ProtocolPin pin;
+    std::string token;  // of the server, in the state that the client has returned
+    bool is_sent;
+  };
+  // A server with sessions has no token: its client was asked because of error -32042.
+  const auto [pin, token, is_sent] = GENERATE(
+      Case{ProtocolPin::v2026_07_28, "", false}, Case{ProtocolPin::v2026_07_28, "\"own\"", true},
+      Case{ProtocolPin::v2025_11_25, "", true}, Case{ProtocolPin::v2025_11_25, "\"own\"", false});
+  LaneWorld w(8, pin);
+  w.lane->start();
+  if (pin == ProtocolPin::v2026_07_28) {
+    w.answer("server/discover", discovered);
+  } else {
+    w.initialize();
+  }
+  w.answer("tools/list", R"({"tools":[{"name":"x"}]})");
+  REQUIRE(w.lane->state() == LaneState::ready);
+  w.sent.clear();
+  w.members = R"("requestState":"sealed","inputResponses":{"url-1":{"action":"accept"}},"_meta":)"
+              R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"},)";
+  w.state = token;
+  w.call();
+  CHECK(w.sent.size() == (is_sent ? 1 : 0));
+  CHECK(w.failures.size() == (is_sent ? 0 : 1));
+  if (!is_sent) {
+    CHECK(w.failures[0].error_code == code::invalid_params);
+    CHECK(w.failures[0].text.find("before a change of the server's protocol revision") !=
+          std::string::npos);
+    return;
+  }
+  const std::string_view params = mcp::member(w.sent[0], "params");
+  CHECK(mcp::member(params, "requestState") == token);
+  const bool has_responses = !mcp::member(params, "inputResponses").empty();
+  CHECK(has_responses == (pin == ProtocolPin::v2026_07_28));
+}

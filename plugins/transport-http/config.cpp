@@ -223,6 +223,14 @@ std::string to_text(const sockaddr_storage &address) {
   return "unix";
 }
 
+std::string peer_text(int fd, const sockaddr_storage &address) {
+  if (address.ss_family != AF_UNIX) return to_text(address);
+  ucred user{};
+  socklen_t size = sizeof user;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0) return to_text(address);
+  return "uid:" + std::to_string(user.uid) + " pid:" + std::to_string(user.pid);
+}
+
 std::string peer_key(int fd, const sockaddr_storage &address) {
   const auto bytes = [](char kind, const void *data, std::size_t size) {
     return std::string(1, kind).append(static_cast<const char *>(data), size);

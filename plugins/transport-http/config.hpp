@@ -53,6 +53,9 @@ struct ListenAddress {
 
 // Returns the address in the form "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
+// Returns the address of a connection's other side: like to_text(), or "uid:1000 pid:4711" for a
+// Unix socket. The process is the one that connected.
+std::string peer_text(int fd, const sockaddr_storage &address);
 // Returns a binary key that identifies the owner of a connection for fair sharing: the IPv4 address
 // without the port, the IPv6 /64 network, or the user of a Unix socket.
 std::string peer_key(int fd, const sockaddr_storage &address);

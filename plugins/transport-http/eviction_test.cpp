@@ -154,6 +154,8 @@ TEST_CASE("a peer is an IPv4 address, an IPv6 network, this machine or a user") 
   const std::string mine = peer_key(ends[0], unix_address);
   const uid_t uid = ::getuid();
   CHECK(mine == "u" + std::string(reinterpret_cast<const char *>(&uid), sizeof uid));
+  CHECK(peer_text(ends[0], unix_address) ==
+        "uid:" + std::to_string(uid) + " pid:" + std::to_string(::getpid()));
   ::close(ends[0]);
   ::close(ends[1]);
 }

@@ -123,7 +123,7 @@ void Server::accepted(int fd, const sockaddr_storage &peer) {
     ::close(fd);
     return;
   }
-  auto connection = std::make_unique<Connection>(*this, host_, bounds_, fd, to_text(peer));
+  auto connection = std::make_unique<Connection>(*this, host_, bounds_, fd, peer_text(fd, peer));
   connection->peer_key = peer_key(fd, peer);
   if (!connection->start()) return;
   connection->index = connections_.size();

@@ -5,92 +5,13 @@ import { createServer, request } from 'node:http';
 import { assert, events, fake, importFromNpm, node, root, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
 import { Records } from './records.mjs';
-import { schemaCheck } from '../fixtures/schema_check.mjs';
+import { ANSWERS, ASKS, CAPABLE, FORM, answering, answersIn, asked, asker, asking, call, calls, check, modes, refused } from './parked_client.mjs';
 import { PREFIX, REVISION, httpOf, lines, meta } from './stateless_client.mjs';
 import { startStateless } from '../fixtures/stateless_server.mjs';
 import { statusOf } from './status.mjs';
 
 const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
 const { StdioClientTransport } = await importFromNpm('@modelcontextprotocol/client/stdio');
-const check = await schemaCheck(REVISION);
-
-const modes = [['in compartments', []], ['in one process', ['--single-process']]];
-const CAPABLE = { [`${PREFIX}clientCapabilities`]: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } };
-const FORM = { message: 'Read?', requestedSchema: { type: 'object', properties: { yes: { type: 'boolean' } }, required: ['yes'] } };
-const ASKS = {
-  elicit: { method: 'elicitation/create', params: FORM },
-  visit: { method: 'elicitation/create', params: { mode: 'url', message: 'Sign in', url: 'http://127.0.0.1/x', elicitationId: 'e' } },
-  sample: { method: 'sampling/createMessage', params: { messages: [{ role: 'user', content: { type: 'text', text: '2+2?' } }], maxTokens: 9 } },
-  roots: { method: 'roots/list' },
-};
-const ANSWERS = {
-  elicit: { action: 'accept', content: { yes: true } },
-  visit: { action: 'accept' },
-  sample: { role: 'assistant', content: { type: 'text', text: '4' }, model: 'm' },
-  roots: { roots: [{ uri: 'file:///work', name: 'work' }] },
-};
-// A scripted server whose tools are named after what they ask.
-const asking = (log, ...more) => ({
-  ...fake(...Object.entries(ASKS).flatMap(([name, ask]) => ['--tool', name, '--ask', `${name}=${JSON.stringify(ask)}`]), '--tool', 'x', '--log', log, ...more),
-  roots: 'per-client',
-});
-const calls = (log) => lines(log, '<', 'tools/call').map((one) => one.params.name);
-// A call until its first answer, and the same with answers.
-const call = (http, name, { args: given = { n: 1 }, method = 'tools/call', ...options } = {}, more = {}) =>
-  http.send(method, { name, arguments: given, ...more }, { more: CAPABLE, ...options });
-async function asked(http, name, { members, ...options } = {}) {
-  const { answer, status } = await call(http, name, options, members);
-  assert.equal(status, 200);
-  assert.equal(answer.result?.resultType, 'input_required', show(answer));
-  assert.deepEqual(check.errors(answer, 'tools/call'), []);
-  return answer.result;
-}
-const answering = ({ inputRequests, requestState }, answer) =>
-  ({ requestState, inputResponses: Object.fromEntries(Object.keys(inputRequests).map((key) => [key, answer])) });
-async function refused(http, name, more, pattern, options) {
-  const { answer, status } = await call(http, name, options, more);
-  assert.equal(answer.error?.code, -32602, show(answer));
-  assert.equal(status, 200);
-  assert.match(answer.error.message, pattern);
-}
-
-const answersIn = (log) => lines(log, '<', undefined).filter((one) => one.result !== undefined).length;
-
-// A server whose tool `ever` asks again after each answer; the tool `once` asks once, and never answers;
-// the tool `visit` requires a URL elicitation the first time, and answers with its params.
-function asker(t, log = t.path('asker')) {
-  writeFileSync(log, '');
-  const script = t.path('asker.mjs');
-  writeFileSync(script, `
-import { appendFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
-const open = new Map();
-let next = 0, visits = 0;
-const ask = (call) => {
-  const id = 'q' + ++next;
-  open.set(id, call);
-  send({ id, method: 'elicitation/create', params: ${JSON.stringify(FORM)} });
-};
-for await (const line of createInterface({ input: process.stdin })) {
-  appendFileSync(process.argv[2], '< ' + line + '\\n');
-  const { id, method, params, error } = JSON.parse(line);
-  const call = open.get(id);
-  if (method === 'tools/call' && params.name === 'visit') {
-    const elicitations = [{ mode: 'url', elicitationId: 'e', message: 'Sign in', url: 'https://a.example/' }];
-    if (++visits === 1) send({ id, error: { code: -32042, message: 'sign in first', data: { elicitations } } });
-    else send({ id, result: { content: [{ type: 'text', text: JSON.stringify(params) }] } });
-    continue;
-  }
-  if (method === 'initialize') send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
-  else if (method === 'tools/list') send({ id, result: { tools: ['ever', 'once', 'visit'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
-  else if (method === 'tools/call') ask({ id, name: params.name, token: params._meta?.progressToken });
-  else if (error) send({ id: call.id, result: { content: [{ type: 'text', text: error.message }] } });
-  else if (call?.name === 'ever') ask(call);
-  else if (call?.token !== undefined) send({ method: 'notifications/progress', params: { progressToken: call.token, progress: 1 } });
-}`);
-  return { command: node, args: [script, log] };
-}
 
 function service(socketPath, method, path, body) {
   return new Promise((done, failed) => {
@@ -505,7 +426,7 @@ test('after a restart of the endpoint, a repeated request is rejected, and nothi
 
 test('a server that asks for ever, and a client that parks any number of calls', async (t) => {
   const log = t.path('log');
-  const gateway = await t.gateway({ mcpServers: { e: asker(t), a: asking(log) } });
+  const gateway = await t.gateway({ mcpServers: { e: asker(t), a: asking(log) }, limits: { asks_per_session: 1000 } });
   const http = await httpOf(t, gateway);
   let rounds = 0;
   let { answer } = await call(http, 'e__ever');
@@ -526,6 +447,12 @@ test('a server that asks for ever, and a client that parks any number of calls',
   assert.deepEqual(outcomes, { input_required: 128, complete: 12 });
   assert.deepEqual([...texts], ['the client cannot be asked: too many parked calls of this client (limit: 128)']);
   assert.equal((await call(http, 'a__x')).answer.result.content[0].text, 'fake/x');
+  // Another client is asked, at the cost of the first one.
+  const other = await httpOf(t, gateway);
+  const interim = await asked(other, 'a__elicit', { args: { n: 200 } });
+  await until('a call is cancelled', () => lines(log, '<', 'notifications/cancelled').length === 1);
+  const { answer: end } = await call(other, 'a__elicit', { args: { n: 200 } }, answering(interim, ANSWERS.elicit));
+  assert.deepEqual(end.result.asked, { result: ANSWERS.elicit }, show(end));
 });
 
 await run();

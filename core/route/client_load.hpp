@@ -1,0 +1,49 @@
+// Counts what one client has open, for the limits per client (limits.in_flight_per_session,
+// limits.asks_per_session, limits.approvals_per_session).
+//
+// A session has its own counts. Each request of MCP 2026-07-28 is handled in a session of its own,
+// which shares counts: with the other requests of its connection (a pipe or a guest's connection)
+// or, without a connection (HTTP), with all requests of its transport, principal and peer.
+//
+// Used on the reactor thread. Owned by Clients. Limit: the counts of a peer without open requests
+// are kept only while there are at most max_idle entries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "bulkhead/abi/ext/transport.h"
+
+namespace bulkhead {
+
+struct ClientLoad {
+  std::uint32_t requests = 0;   // sessionless requests that have not been answered
+  std::uint32_t asks = 0;       // open server-initiated requests to the client
+  std::uint32_t approvals = 0;  // calls that wait for approval
+};
+
+// Returns the part of a peer's address that its connections have in common: the address without the
+// port, the first 64 bits of an IPv6 address, or the user of a Unix socket ("uid:1000 pid:7").
+// All loopback addresses are one peer. Other addresses are returned unchanged.
+std::string peer_group(std::string_view address);
+
+class ClientLoads {
+ public:
+  static constexpr std::size_t max_idle = 1024;
+
+  // Returns the counts for a sessionless message that arrived without a session.
+  std::shared_ptr<ClientLoad> of(const bh_peer &peer);
+  std::size_t size() const noexcept { return loads_.size(); }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // transport, principal, peer
+
+  std::map<Key, std::shared_ptr<ClientLoad>> loads_;
+};
+
+}  // namespace bulkhead
