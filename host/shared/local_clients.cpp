@@ -9,6 +9,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/text.hpp"
 #include "shared/profile_marks.hpp"
+#include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -58,6 +59,13 @@ std::string LocalClients::differences(const std::vector<std::string> &parts,
     if (!servers.empty()) {
       out += ", where these servers run unless \"cwd\" is set: " + describe_parts(servers);
     }
+  }
+  for (const ServerDef &def : profile.servers) {
+    if (!def.unmet || std::find(parts.begin(), parts.end(), "server " + def.name) == parts.end()) {
+      continue;
+    }
+    out += "; in the gateway, server " + printable(def.name) +
+           " is disabled: " + printable(def.disabled_reason) + std::string(own_environment);
   }
   if (any_in_files(parts)) out += "; `bulkhead reload` applies changed files";
   return out;

@@ -32,6 +32,11 @@ struct LoadedProfile {
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
 
+// Added to the reason why a running gateway has disabled a server whose variable is not set.
+inline constexpr std::string_view own_environment =
+    "; variables are read from the gateway's own environment: restart the gateway with the variable "
+    "set";
+
 // The name of the layer that connectors.json defines (see connectors.hpp).
 inline constexpr std::string_view user_layer = "user";
 
