@@ -11,7 +11,7 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
-#include "commands/unmatched_names.hpp"
+#include "sources/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/findings.hpp"
 #include "common/paths.hpp"

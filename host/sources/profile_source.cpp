@@ -20,6 +20,7 @@
 #include "sources/file_layers.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/project_file.hpp"
+#include "sources/unmatched_names.hpp"
 #include "state/list_store.hpp"
 #include "state/pin_store.hpp"
 
@@ -352,6 +353,18 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   return out;
 }
 
+// Adds a note for each name in a rule or tool list that no server or tool has.
+void note_unmatched_names(Profile *profile) {
+  constexpr std::size_t most = 5;
+  const Lines names = unmatched_names(*profile);
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) profile->notes.push_back(names[i]);
+  if (names.size() > most) {
+    profile->notes.push_back(std::to_string(names.size() - most) +
+                             " more names in rules and tool lists match no server or tool; run "
+                             "`bulkhead policy check`");
+  }
+}
+
 }  // namespace
 
 Transports transports_of(const Arguments &arguments) noexcept {
@@ -382,6 +395,8 @@ std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
   if (!loaded) return loaded;
   Lines wrong = check_plugins(&loaded->profile);
   if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  // Other commands report these names themselves.
+  if (arguments.serves != Arguments::Serves::nothing) note_unmatched_names(&loaded->profile);
   return loaded;
 }
 

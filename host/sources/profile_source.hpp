@@ -51,7 +51,9 @@ std::expected<LoadedProfile, std::vector<std::string>> load_for(
 std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
                                                                     Transports transports);
 
-// Calls load_for() and check_plugins(). For commands that start a gateway or apply the profile.
+// Calls load_for() and check_plugins(). For commands that start a gateway or apply the profile. If
+// `arguments` are those of a gateway, the notes include names in rules that no server or tool has
+// (unmatched_names.hpp).
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
