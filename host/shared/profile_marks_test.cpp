@@ -128,9 +128,12 @@ TEST_CASE("only environment variables that affect servers are compared") {
   ::setenv("PATH", "/nowhere", 1);
   CHECK(different_parts(found, marks_of(shell, "/x", test_key)) ==
         (different_parts(before, marks_of(a, "/x", test_key)).empty()
-             ? Parts{"server one"}
-             : Parts{"server one", "server two"}));
+             ? Parts{"program of server one"}
+             : Parts{"program of server one", "program of server two"}));
+  CHECK_FALSE(any_in_files(different_parts(found, marks_of(shell, "/x", test_key))));
+  CHECK(selected_program(shell.servers[0]).empty());
   ::setenv("PATH", path.c_str(), 1);
+  CHECK(selected_program(shell.servers[0]).ends_with("/sh"));
 }
 
 TEST_CASE("relative paths of policies and telemetry, and locked settings are compared") {

@@ -1,11 +1,14 @@
 #include "sources/profile_source.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "corporation/holds.hpp"
@@ -294,6 +297,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
                                               ProfileUse values,
                                               const std::optional<std::string> &user_text) {
   LoadedProfile out;
+  out.loaded_ms = bh::unix_ms();
   out.file = arguments.config;
   if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
     out.file = default_config_file();
@@ -366,6 +370,23 @@ void note_unmatched_names(Profile *profile) {
 }
 
 }  // namespace
+
+std::uint64_t newest_change_ms(const Profile &profile) {
+  std::set<std::string> files{profile.identity.profile, user_layer_file(),
+                              ApprovalStore().folder() + "/servers.json"};
+  for (const ServerDef &def : profile.servers) files.insert(def.origin.file);
+  for (const Profile::Shown &shown : profile.shown) files.insert(shown.origin.file);
+  std::uint64_t newest = 0;
+  for (const std::string &file : files) {
+    struct ::stat info{};
+    if (file.empty() || ::stat(file.c_str(), &info) != 0) continue;
+    // The time of the status change also covers files that were moved to this path.
+    const timespec &at = info.st_ctim;
+    newest = std::max(newest, static_cast<std::uint64_t>(at.tv_sec) * 1000 +
+                                  static_cast<std::uint64_t>(at.tv_nsec) / 1'000'000);
+  }
+  return newest;
+}
 
 Transports transports_of(const Arguments &arguments) noexcept {
   if (arguments.serves == Arguments::Serves::stdio) return Transports::stdio;

@@ -2,7 +2,7 @@
 // same configuration.
 import { execFile, spawn } from 'node:child_process';
 import { connect } from 'node:net';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { StdioClient, alive, assert, build, descendants, ended, fake, fakeMcp, node, processesWith, program, run, test, until } from './lib.mjs';
@@ -72,7 +72,7 @@ test('a per-client server is not shared', async (t) => {
 for (const [what, change] of Object.entries({
   'another value of a variable that a server gets': {
     profile: (t) => ({ mcpServers: { ...servers(t), c: { ...fake('--tool', 'c'), env: { TOKEN: '${env:SHARED_TOKEN}' } } } }),
-    env: ['first', 'second'], differs: /its configuration differs: server c/,
+    env: ['first', 'second'], differs: /its configuration differs: server c \(its definition or a variable in it\)\n/,
   },
   'another folder, with a server that starts there': {
     profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true,
@@ -102,6 +102,34 @@ for (const [what, change] of Object.entries({
     assert.doesNotMatch(own.stderr, /running gateway/);
   });
 }
+
+test('the reason names the programs that PATH selects; it suggests a reload only for files that have changed', async (t) => {
+  const folders = ['first', 'second'].map((name) => t.path(name));
+  for (const folder of folders) {
+    mkdirSync(folder);
+    for (const name of ['run-a', 'run-b']) writeFileSync(join(folder, name), `#!/bin/sh\nexec '${fakeMcp}' "$@"\n`, { mode: 0o755 });
+  }
+  const server = (name) => ({ command: name, args: ['--tool', 'fast'], cwd: t.dir });
+  const profile = { mcpServers: { a: server('run-a'), b: server('run-b') } };
+  const path = (folder) => ({ PATH: `${folder}:${process.env.PATH}` });
+  const gateway = await t.gateway(profile, { env: path(folders[0]) });
+  const reasons = async (env) => (await cli(gateway, ['tools'], { env })).stderr.split('\n').filter((line) => line.includes('no running gateway can be used'));
+  assert.deepEqual(await reasons({}), []);
+  const [reason, ...more] = await reasons(path(folders[1]));
+  assert.deepEqual(more, []);
+  assert.match(reason, /its configuration differs: program of server a, program of server b; /);
+  for (const name of ['a', 'b']) {
+    assert.ok(reason.includes(`; in the gateway, PATH selects ${folders[0]}/run-${name} for server ${name}`), reason);
+    assert.ok(reason.includes(`; here, PATH selects ${folders[1]}/run-${name} for server ${name}`), reason);
+  }
+  assert.doesNotMatch(reason, /reload/);
+  // The file has changed since the gateway read it.
+  writeFileSync(gateway.config, JSON.stringify({ mcpServers: { ...profile.mcpServers, a: { ...server('run-a'), args: ['--tool', 'slow'] }, c: server('run-a') } }));
+  const [changed] = await reasons({});
+  assert.match(changed, /its configuration differs: server a \(its definition or a variable in it\), server c \(not in the gateway\); `bulkhead reload` applies changed files$/);
+  await execute(program, ['reload'], { env: gateway.env() });
+  assert.deepEqual(await reasons({}), []);
+}, { timeout: 60_000 });
 
 test('doctor says whether commands in this folder and shell use the running gateway', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
