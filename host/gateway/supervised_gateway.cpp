@@ -121,10 +121,14 @@ class SupervisedGateway {
     };
     backend.apply = [this](LoadedProfile next, std::function<void(Result<ApplyReport>)> done) {
       const std::uint64_t loaded_ms = next.loaded_ms;
+      const std::string project = next.project;
       apply(std::move(next.profile),
-            [this, loaded_ms, done = std::move(done)](Result<ApplyReport> report) {
+            [this, loaded_ms, project, done = std::move(done)](Result<ApplyReport> report) {
               // If the endpoint is restarting, it starts with the new profile.
-              if (report || report.error().code == BH_E_UNAVAILABLE) loaded_ms_ = loaded_ms;
+              if (report || report.error().code == BH_E_UNAVAILABLE) {
+                loaded_ms_ = loaded_ms;
+                front_.set_project(project);
+              }
               done(std::move(report));
             });
     };

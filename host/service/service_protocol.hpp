@@ -133,8 +133,8 @@ void archive(Ar &ar, CompartmentStatus &v) {
 }
 template <class Ar>
 void archive(Ar &ar, ProcessFacts &v) {
-  auto &[version, command, config, log_file, socket, pid, uptime_ms, compartments] = v;
-  ar(version, command, config, log_file, socket, pid, uptime_ms, compartments);
+  auto &[version, command, config, log_file, socket, pid, uptime_ms, compartments, project] = v;
+  ar(version, command, config, log_file, socket, pid, uptime_ms, compartments, project);
 }
 template <class Ar>
 void archive(Ar &ar, ServiceStatus &v) {

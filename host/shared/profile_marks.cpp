@@ -11,6 +11,7 @@
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/archive.hpp"
+#include "profile/layer.hpp"
 #include "sandbox/start_folder.hpp"
 
 namespace bulkhead::program {
@@ -26,6 +27,10 @@ constexpr const char *compared_variables[] = {
     "all_proxy",      "ALL_PROXY",  "no_proxy",   "NO_PROXY"};
 constexpr std::string_view variable_part = "environment variable ";
 constexpr std::string_view server_prefix = "server ", program_prefix = "program of server ";
+
+bool is_unapproved(const ServerDef &def) {
+  return def.disabled && def.disabled_reason.starts_with(kNotApproved);
+}
 
 bool uses_path(const ServerDef &def) {
   return !def.disabled && !def.command.empty() && def.command.find('/') == std::string::npos;
@@ -139,6 +144,14 @@ std::string selected_program(const ServerDef &def) {
   return uses_path(def) ? found_in_path(def.command) : def.command;
 }
 
+std::vector<std::string> unapproved_servers(const Profile &profile) {
+  std::vector<std::string> out;
+  for (const ServerDef &def : profile.servers) {
+    if (is_unapproved(def)) out.push_back(def.name);
+  }
+  return out;
+}
+
 std::vector<std::string> servers_in_folder(const Profile &profile) {
   std::vector<std::string> out;
   for (const ServerDef &def : profile.servers) {
@@ -151,6 +164,7 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   Marker marker(key);
   bool folder_matters = !servers_in_folder(profile).empty();
   for (ServerDef def : profile.servers) {
+    if (is_unapproved(def)) continue;
     if (uses_path(def)) marker.add(program_part(def.name), found_in_path(def.command));
     def.origin = {};
     def.kept = {};

@@ -9,8 +9,8 @@
 // connectors, all settings, environment variables that are passed to servers or that select a
 // proxy, and the working directory if the profile depends on it.
 //
-// The following are not compared: transports, the origins of values, and first_list_wait_ms, whose
-// default differs between `serve` and `stdio`.
+// The following are not compared: servers of a project file that are not approved, transports, the
+// origins of values, and first_list_wait_ms, whose default differs between `serve` and `stdio`.
 #pragma once
 
 #include <map>
@@ -48,6 +48,9 @@ std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMar
 // Returns true if at least one part is defined in configuration files, i.e. is neither an
 // environment variable, nor the program of a server, nor the working directory.
 bool any_in_files(const std::vector<std::string> &parts);
+
+// Returns the servers of a project file that are not used because they are not approved.
+std::vector<std::string> unapproved_servers(const Profile &profile);
 
 // Returns the names of the servers that run in the gateway's working directory.
 std::vector<std::string> servers_in_folder(const Profile &profile);

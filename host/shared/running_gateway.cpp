@@ -40,6 +40,16 @@ std::string own_view(const Profile &profile, const Refusal &refusal) {
   return out;
 }
 
+// Prints the servers of the project file that the running gateway does not use either.
+void report_unapproved(const Profile &profile) {
+  const std::vector<std::string> names = unapproved_servers(profile);
+  if (names.empty()) return;
+  std::string text = names.size() == 1 ? "a server" : "servers";
+  text += " of the project file " + std::string(names.size() == 1 ? "is" : "are") +
+          " not approved and not used: " + describe_parts(names) + "; see `bulkhead approve`";
+  complain(text);
+}
+
 std::string reason_of(const FoundGateway &gateway, const Profile &profile) {
   const std::string who = "the gateway with pid " + pid_of(gateway.socket);
   if (!gateway.error.empty()) return who + ": " + gateway.error;
@@ -90,6 +100,7 @@ std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const P
   if (!search.found && !search.reason.empty()) {
     complain("no running gateway can be used, so servers are started: " + search.reason);
   }
+  if (search.found) report_unapproved(profile);
   return std::move(search.found);
 }
 

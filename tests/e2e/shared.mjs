@@ -131,6 +131,40 @@ test('the reason names the programs that PATH selects; it suggests a reload only
   assert.deepEqual(await reasons({}), []);
 }, { timeout: 60_000 });
 
+test('in a repository whose servers are not approved, commands use the running gateway', async (t) => {
+  const at = (def) => ({ ...def, cwd: t.dir });
+  const { a, b } = servers(t);
+  const gateway = await t.gateway({ mcpServers: { a: at(a), b: at(b) } });
+  const repo = t.path('repo');
+  mkdirSync(repo);
+  writeFileSync(join(repo, '.mcp.json'), JSON.stringify({ mcpServers: { shop: at(fake('--tool', 'buy')), stock: at(fake('--tool', 'count')) } }));
+  const notice = /^bulkhead: servers of the project file are not approved and not used: shop, stock; see `bulkhead approve`$/m;
+  const called = await cli(gateway, ['call', 'a__fast'], { cwd: repo });
+  assert.equal(called.stdout, 'fake/fast\n');
+  const client = await join_(t, gateway, { cwd: repo });
+  assert.deepEqual((await client.toolNames()).sort(), names);
+  assert.equal(serversBelow(client), 0);
+  for (const stderr of [called.stderr, client.stderr]) {
+    assert.match(stderr, notice);
+    assert.doesNotMatch(stderr, /no running gateway can be used/);
+  }
+  assert.equal(starts(t.path('a.log')), 1);
+  // No gateway uses this file, so a reload would have no effect.
+  const approving = (...words) => execute(program, words, { env: gateway.env(), cwd: repo });
+  assert.doesNotMatch((await approving('approve', '--yes', '--', 'shop')).stdout, /reload/);
+  const differs = await cli(gateway, ['call', 'a__fast'], { cwd: repo });
+  assert.match(differs.stderr, /its configuration differs: server shop \(not in the gateway\)/);
+  assert.match(differs.stderr, /a server of the project file|reload/);
+  assert.doesNotMatch((await approving('revoke', '--', 'shop')).stdout, /reload/);
+  // A gateway that was started in the repository uses the file.
+  const second = spawn(program, ['serve', '--no-listen', '--config', gateway.config], { env: gateway.env(), cwd: repo, stdio: 'ignore' });
+  t.defer(() => { second.kill('SIGTERM'); return ended(second); });
+  const { project } = await until('it runs', () => statusOf({ pid: second.pid, env: () => gateway.env() }), 10_000);
+  assert.equal(project, join(repo, '.mcp.json'));
+  assert.match((await approving('approve', '--yes', '--', 'shop')).stdout, /A running gateway uses this file: run `bulkhead reload`/);
+  assert.match((await approving('revoke', '--', 'shop')).stdout, /Running gateways keep using these servers until you run `bulkhead reload`/);
+}, { timeout: 60_000 });
+
 test('doctor says whether commands in this folder and shell use the running gateway', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const doctor = async (options) => {
