@@ -10,8 +10,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "bulkhead/cpp/callback.hpp"
 #include "command_line/arguments.hpp"
 #include "common/logger.hpp"
 #include "host.hpp"
