@@ -84,8 +84,20 @@ void add_records(CLI::App &app, Arguments &to) {
   calls->add_option("-s,--server", to.server, "Show only calls to this server")->type_name("NAME");
   calls
       ->add_option("-t,--tool", to.records.tool,
-                   "Show only calls to this tool (its name on the server)")
+                   "Show only calls to this tool (its name on the server, or its listed name)")
       ->type_name("NAME");
+  calls
+      ->add_option("--client", to.records.client,
+                   "Show only calls by this client (claimed name or process name)")
+      ->type_name("NAME");
+  calls
+      ->add_option("--session", to.records.session,
+                   "Show only calls of this session (a number that --args shows)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  calls->add_option("--trace", to.records.trace, "Show only calls of this trace")->type_name("ID");
+  calls->add_flag("--args", to.records.args,
+                  "Show the session and the arguments (or URI) of each call");
   calls->add_flag("--denied", to.records.denied, "Show only denied calls");
   calls->add_flag("--errors", to.records.errors,
                   "Show only calls that failed or whose tool returned an error");
