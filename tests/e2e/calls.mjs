@@ -128,6 +128,14 @@ test('--args shows the session and the masked arguments of each call', async (t)
   assert.equal((await json('--tool', 'file_delete'))[0].request_preview, undefined);
 });
 
+test('inspect prints the columns that were asked for, also without a value', async (t) => {
+  const { records } = await deletions(t);
+  const lines = async (sql) => (await records.inspect(sql)).stdout.split('\n');
+  assert.deepEqual(await lines('SELECT NULL AS x, 1 AS y'), ['x  y', '   1', '']);
+  assert.deepEqual(await lines("SELECT 'a' AS x, '' AS longer, NULL AS z UNION ALL SELECT 'b', '', NULL"), ['x  longer  z', 'a', 'b', '']);
+  assert.deepEqual(await lines('SELECT tool_name, target FROM mcp_calls WHERE 0'), ['tool_name  target', '']);
+});
+
 // Runs the commands of a recipe in docs/telemetry.md. Placeholders are replaced by values from the
 // output of the commands before.
 test('the recipe "Who deleted a file?" finds the client and everything else it did', async (t) => {
