@@ -136,6 +136,18 @@ test('inspect prints the columns that were asked for, also without a value', asy
   assert.deepEqual(await lines('SELECT tool_name, target FROM mcp_calls WHERE 0'), ['tool_name  target', '']);
 });
 
+test('doctor records no failed call', async (t) => {
+  const { gateway, records } = await deletions(t);
+  const count = "SELECT count(*) FROM mcp_calls WHERE transport = 'local' AND method = 'tools/list'";
+  assert.deepEqual(await records.rows(count), [[0]]);
+  const { stdout } = await execute(program, ['doctor', '--json', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir }).catch((error) => error);
+  const [listed] = JSON.parse(stdout).filter((one) => / tools are listed; the gateway responds to requests$/.test(one.text));
+  assert.equal(listed.result, 'ok', show(stdout));
+  await records.until(count, (n) => n === 1);
+  assert.equal((await records.command('calls', '--errors')).stdout, 'No recorded call matches.\n');
+  assert.deepEqual(await records.rows("SELECT claimed_name, method, decision FROM mcp_calls WHERE decision <> 'allowed'"), []);
+});
+
 // Runs the commands of a recipe in docs/telemetry.md. Placeholders are replaced by values from the
 // output of the commands before.
 test('the recipe "Who deleted a file?" finds the client and everything else it did', async (t) => {
