@@ -1,7 +1,7 @@
 // Tests the options of `bulkhead calls` that find a call and everything else that its client did,
 // and runs the recipe in docs/telemetry.md.
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert, fake, program, root, run, show, test } from './lib.mjs';
@@ -146,6 +146,24 @@ test('doctor records no failed call', async (t) => {
   await records.until(count, (n) => n === 1);
   assert.equal((await records.command('calls', '--errors')).stdout, 'No recorded call matches.\n');
   assert.deepEqual(await records.rows("SELECT claimed_name, method, decision FROM mcp_calls WHERE decision <> 'allowed'"), []);
+});
+
+test('audit verify reports that nothing has been signed yet', async (t) => {
+  const { gateway, records } = await deletions(t);
+  const verify = () => records.verify().then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
+  const early = await verify();
+  assert.equal(early.code, 1, show(early));
+  assert.match(early.stdout, /chain 1: intact/);
+  assert.match(early.stderr, /^bulkhead: nothing has been signed yet, so the origin of the rows cannot be verified; the gateway signs .* after a minute and when it stops$/m);
+  assert.doesNotMatch(early.stderr, /--key/);
+  await gateway.stop();
+  const signed = await verify();
+  assert.deepEqual([signed.code, signed.stderr], [0, ''], show(signed));
+  // Without the key, the signatures cannot be verified.
+  rmSync(join(records.state, 'audit/supervisor/public-key'));
+  const keyless = await verify();
+  assert.equal(keyless.code, 1);
+  assert.match(keyless.stderr, /no public key was found, so signatures were not checked; specify it with --key/);
 });
 
 // Runs the commands of a recipe in docs/telemetry.md. Placeholders are replaced by values from the
