@@ -26,7 +26,7 @@ struct RecordArguments {
   std::string tool;         // calls
   bool denied = false, errors = false;  // calls
   bool args = false;                    // calls: show sessions and arguments
-  bool utc = false;                     // calls
+  bool utc = false;                     // timeline, calls
   std::string key;                      // audit verify: the key in hex, or a file that contains it
   std::string instance;  // audit verify: the instance of a file outside the state directory
   std::uint64_t max_unsigned = 5'000;  // audit verify: limit for rows after the last signature

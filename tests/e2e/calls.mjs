@@ -166,6 +166,23 @@ test('audit verify reports that nothing has been signed yet', async (t) => {
   assert.match(keyless.stderr, /no public key was found, so signatures were not checked; specify it with --key/);
 });
 
+test('timeline and calls show local time, or UTC with --utc', async (t) => {
+  const { gateway, records } = await deletions(t);
+  const env = { ...gateway.env(), TZ: 'TST-5:30' };
+  const text = async (command, ...words) => (await execute(program, [command, ...words, '--config', gateway.config], { env })).stdout;
+  const stored = (await records.rows("SELECT timestamp FROM mcp_calls WHERE method = 'tools/call' ORDER BY timestamp, id")).flat();
+  assert.equal(stored.length, 4);
+  const local = stored.map((time) => new Date(Date.parse(time) + 5.5 * 3_600_000).toISOString().replace('T', ' ').replace('Z', ''));
+  const utc = stored.map((time) => time.replace('T', ' '));
+  for (const [command, ...words] of [['calls'], ['timeline', '--layers', 'mcp']]) {
+    const times = (output, column) => table(output).filter((row) => row.METHOD === 'tools/call' || /^(vault|work)\//.test(row.WHAT)).map((row) => row[column]);
+    assert.deepEqual(times(await text(command, ...words), 'TIME'), local, command);
+    assert.deepEqual(times(await text(command, ...words, '--utc'), 'TIME (UTC)'), utc, command);
+  }
+  const events = JSON.parse(await text('timeline', '--layers', 'mcp', '--json'));
+  assert.deepEqual(events.filter((one) => /^(vault|work)\//.test(one.summary)).map((one) => one.timestamp), stored);
+});
+
 // Runs the commands of a recipe in docs/telemetry.md. Placeholders are replaced by values from the
 // output of the commands before.
 test('the recipe "Who deleted a file?" finds the client and everything else it did', async (t) => {
