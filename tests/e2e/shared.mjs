@@ -217,6 +217,30 @@ test('a call that needs approval waits for it in the running gateway', async (t)
   assert.equal((await answer).stdout, 'fake/fast\n');
 });
 
+test('a call that waits for approval for a second prints how to approve it', async (t) => {
+  const rule = { on: 'mcp.request', if: 'mcp.request.server_name == "a"', decision: 'ask' };
+  const { a, b } = servers(t);
+  const gateway = await t.gateway({ mcpServers: { a, b: { ...b, args: [...b.args, '--delay', 'fast=1500'] } }, approval: { api: true }, security: { rules: { mcp: { careful: rule } } } });
+  const calling = ['a__fast', 'a__slow'].map((name) => {
+    const child = spawn(program, ['call', name, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, stdio: ['ignore', 'ignore', 'pipe'] });
+    t.defer(() => child.kill('SIGKILL'));
+    const one = { name, child, stderr: '', done: ended(child) };
+    child.stderr.on('data', (data) => (one.stderr += data));
+    return one;
+  });
+  await until('both calls print a line', () => calling.every((one) => one.stderr.includes('\n')), 20_000);
+  const { pending } = await ask(gateway, 'GET', '/confirm/pending');
+  for (const { name, child, stderr, done } of calling) {
+    const { id } = pending.find((one) => `a__${one.name}` === name);
+    assert.equal(stderr, `bulkhead: the call waits for approval: run \`bulkhead approvals allow ${id}\` or \`deny\` in another terminal; \`bulkhead approvals\` shows the call\n`);
+    await execute(program, ['approvals', 'deny', id], { env: gateway.env() });
+    await done;
+    assert.equal(child.exitCode, 1);
+  }
+  // A slow call that waits for its server prints nothing.
+  assert.equal((await cli(gateway, ['call', 'b__fast'])).stderr, '');
+});
+
 test('a client survives a crash of the endpoint: one error, and its session continues', async (t) => {
   const log = t.path('a.log');
   const uri = 'fake://thing';
