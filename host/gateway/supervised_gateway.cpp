@@ -144,6 +144,8 @@ class SupervisedGateway {
     };
     if (local_clients_) {
       backend.join = [this](std::string_view request) {
+        // A program that joins now would lose its connection immediately.
+        if (supervisor_->stopping()) return refuse_with(BH_E_UNAVAILABLE, "it is stopping");
         return local_clients_->answer(request, profile_, loaded_ms_);
       };
     }

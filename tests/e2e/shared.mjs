@@ -1,6 +1,7 @@
 // Tests that `bulkhead stdio`, `tools` and `call` use the servers of a running gateway with the
 // same configuration.
 import { execFile, spawn } from 'node:child_process';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -291,6 +292,40 @@ test('when the gateway exits, its clients start another one, which exits with th
   // The second client starts the next gateway.
   assert.equal((await second.tool('b__fast')).content[0].text, 'fake/fast');
   assert.equal(starts(t.path('b.log')), 3);
+}, { timeout: 60_000 });
+
+test('a gateway that is stopping admits no program', async (t) => {
+  // These servers stop only when they are killed, which takes two grace periods.
+  const stubborn = (log) => ({ command: 'sh', args: ['-c', `trap '' TERM; '${fakeMcp}' --tool fast --log '${log}'; exec sleep 60`], cwd: t.dir });
+  const gateway = await t.gateway({ mcpServers: { a: stubborn(t.path('a.log')), b: stubborn(t.path('b.log')) }, limits: { shutdown_grace_ms: 1000 } });
+  const clients = [await join_(t, gateway), await join_(t, gateway)];
+  for (const client of clients) assert.deepEqual((await client.toolNames()).sort(), ['a__fast', 'b__fast']);
+  const { socket } = await statusOf(gateway);
+  const joins = () => new Promise((done) => {
+    const body = JSON.stringify({ key: 'k'.repeat(32), marks: {} });
+    const req = request({ socketPath: socket, method: 'POST', path: '/join', headers: { 'Content-Length': body.length } }, (res) => {
+      let data = '';
+      res.on('data', (part) => (data += part));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', () => done(null));
+    req.end(body);
+  });
+  assert.equal((await joins()).status, 409);
+  gateway.mayExit = true;
+  process.kill(gateway.pid, 'SIGTERM');
+  const answer = await until('the gateway is stopping', async () => {
+    const now = await joins();
+    return now?.status !== 409 && now;
+  });
+  assert.deepEqual(answer, { status: 503, error: 'it is stopping' });
+  await gateway.exited;
+  // The clients use another gateway, and each of their calls has a result.
+  for (const client of clients) {
+    for (const name of ['a__fast', 'b__fast']) assert.equal((await client.tool(name, {}, { timeout: 20_000 })).content[0].text, 'fake/fast');
+  }
+  assert.equal(starts(t.path('a.log')), 2);
+  assert.ok(clients.every((client) => !/lost/.test(client.stderr)), clients.map((client) => client.stderr).join());
 }, { timeout: 60_000 });
 
 test('when the gateway exits, its clients join another one with the same configuration', async (t) => {
