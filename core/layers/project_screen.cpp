@@ -159,7 +159,7 @@ void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context)
     server.type = listed_type(entry.value);
     server.disabled = true;
     server.origin = diagnostics.origin(entry.place);
-    server.disabled_reason = "not approved: run bulkhead approve --project " +
+    server.disabled_reason = std::string(kNotApproved) + "run bulkhead approve --project " +
                              printable(shell_word(server.origin.file), 1000) + " -- " + entry.name;
     diagnostics.note(entry.place,
                      "server " + in_quotes(entry.name) + " is " + server.disabled_reason);

@@ -568,6 +568,31 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
     CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS));
     CHECK(client.counters().size() == 1);
   }
+  SECTION("the counters of the next process are added") {
+    const auto sent = [&](std::uint64_t lost, std::uint64_t count) {
+      CountersText text;
+      text.values = {{"lost", lost}, {"written", count}};
+      peer.send(FrameKind::telemetry_counters, 0, 0, to_bytes(text));
+    };
+    const auto total = [&](std::string_view name) {
+      for (const auto &[counter, value] : client.counters()) {
+        if (counter == name) return value;
+      }
+      return ~std::uint64_t{0};
+    };
+    client.attach(peer.open(*w.reactor));
+    sent(1, 0);
+    REQUIRE(w.until([&] { return total("lost") == 1; }));
+    CHECK(total("written") == 8);
+    sent(2, 5);
+    REQUIRE(w.until([&] { return total("written") == 13; }));
+    CHECK(total("lost") == 2);
+    client.attach(peer.open(*w.reactor));
+    sent(0, 1);
+    REQUIRE(w.until([&] { return total("written") == 14; }));
+    CHECK(total("lost") == 2);
+    CHECK(client.counters().size() == 2);
+  }
   SECTION("invalid counters end the process") {
     client.attach(peer.open(*w.reactor));
     CountersText bad;

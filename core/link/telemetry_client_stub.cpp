@@ -84,6 +84,7 @@ TelemetryClientStub::~TelemetryClientStub() {
 
 void TelemetryClientStub::attach(OwnedFd trunk) {
   failure_.clear();
+  earlier_counters_ = counters_;
   // The channel's queue is larger than the limit for unacknowledged records, so it is never full.
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
                                      4 * max_bytes, false);
@@ -200,13 +201,22 @@ void TelemetryClientStub::drop_front() {
   spare_.taken = 0;
 }
 
-// Stores the counters that the plugin sent. Returns false if they are invalid. They are kept after
-// the process has exited, so that they can be displayed.
+// Stores the counters that the plugin sent. Returns false if they are invalid. A new process begins
+// at 0, so the counters of earlier processes are added.
 bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;
   for (const auto &[name, value] : text.values) {
     if (!is_counter_name(name)) return false;
+  }
+  for (const auto &[name, earlier] : earlier_counters_) {
+    const auto at = std::find_if(text.values.begin(), text.values.end(),
+                                 [&](const auto &counter) { return counter.first == name; });
+    if (at != text.values.end()) {
+      at->second += earlier;
+    } else if (text.values.size() < max_counters) {
+      text.values.emplace_back(name, earlier);
+    }
   }
   counters_ = std::move(text.values);
   return true;

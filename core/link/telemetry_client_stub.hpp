@@ -75,7 +75,7 @@ class TelemetryClientStub {
   // Returns true if there are no unacknowledged records, or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // Returns the counters that the plugin sent most recently.
+  // Returns the plugin's counters, including those of earlier processes.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
@@ -117,6 +117,7 @@ class TelemetryClientStub {
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool needs_known_ = false;  // reported by this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
+  std::vector<std::pair<std::string, std::uint64_t>> earlier_counters_;  // of earlier processes
   std::deque<Kept> frames_;  // frames that were sent or wait for a process
   std::size_t kept_ = 0;     // number of unacknowledged records
   std::uint64_t bytes_ = 0;  // total size of frames_

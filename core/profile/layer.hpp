@@ -25,6 +25,9 @@ inline constexpr std::size_t kProfileErrors = 100;
 // Prefix of the disabled_reason of a server whose definition in a lenient layer is invalid.
 inline constexpr std::string_view kWrongDefinition = "its definition is invalid: ";
 
+// Prefix of the disabled_reason of a server in a project file that is not approved.
+inline constexpr std::string_view kNotApproved = "not approved: ";
+
 // One source of the profile. Layers are ordered from lowest to highest priority. A higher layer's
 // tables are merged key by key; its scalars and arrays replace those of lower layers. A server in a
 // higher layer replaces the entire server with the same name. A plugin instance replaces the entire

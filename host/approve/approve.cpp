@@ -7,6 +7,7 @@
 
 #include "approve/approve_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
@@ -17,6 +18,7 @@
 #include "gateway/run_host.hpp"
 #include "mcp/scan.hpp"
 #include "profile/layer.hpp"
+#include "service/control_client.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/project_file.hpp"
 
@@ -37,6 +39,17 @@ const Approval *known_of(const std::vector<Approval> &all, const std::string &fi
     if (approval.file == file && approval.server == server) return &approval;
   }
   return nullptr;
+}
+
+// Returns true if a running gateway of this user has loaded the project file. An empty `file`
+// stands for any project file.
+bool gateway_uses(const std::string &file) {
+  const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
+  return std::any_of(found.begin(), found.end(), [&](const FoundGateway &gateway) {
+    if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) return false;
+    const std::string used = bh::json::member_text(gateway.answer, "project");
+    return file.empty() ? !used.empty() : used == file;
+  });
 }
 
 // Asks a question on the terminal. Discards input that was typed before the question. Only "y" and
@@ -219,8 +232,8 @@ class Approving {
   }
 
   int finish() const {
-    if (new_ > 0) {
-      write_stdout("\nRun `bulkhead reload` to apply this to running gateways.\n");
+    if (new_ > 0 && gateway_uses(file_)) {
+      write_stdout("\nA running gateway uses this file: run `bulkhead reload` to apply this.\n");
     }
     if (left_ == 0) return exit_ok;
     std::string text = "\n" + std::to_string(left_) + " not approved.";
@@ -333,8 +346,9 @@ int run_revoke(const Arguments &arguments) {
   if (arguments.names.empty()) good = remove("");
   const std::string text =
       std::to_string(removed) + (removed == 1 ? " approval" : " approvals") + " revoked." +
-      (removed > 0 ? " Running gateways keep using these servers until you run `bulkhead reload`.\n"
-                   : "\n");
+      (removed > 0 && gateway_uses(file)
+           ? " Running gateways keep using these servers until you run `bulkhead reload`.\n"
+           : "\n");
   return write_stdout(text) && good ? exit_ok : exit_failed;
 }
 

@@ -22,6 +22,10 @@ void add_where(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
+void add_utc(CLI::App &app, Arguments &to) {
+  app.add_flag("--utc", to.records.utc, "Show times in UTC (default: local time; JSON: UTC)");
+}
+
 // Adds --limit. If the value is above the maximum, it is lowered to the maximum and limit_note is
 // set.
 void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t most) {
@@ -75,6 +79,7 @@ void add_records(CLI::App &app, Arguments &to) {
       ->add_option("--trace", to.records.trace,
                    "Show only events of this trace and events without a trace")
       ->type_name("ID");
+  add_utc(*timeline, to);
   add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
   timeline->footer("Example:\n  bulkhead timeline --since 10m --layers mcp,security");
@@ -84,15 +89,27 @@ void add_records(CLI::App &app, Arguments &to) {
   calls->add_option("-s,--server", to.server, "Show only calls to this server")->type_name("NAME");
   calls
       ->add_option("-t,--tool", to.records.tool,
-                   "Show only calls to this tool (its name on the server)")
+                   "Show only calls to this tool (its name on the server, or its listed name)")
       ->type_name("NAME");
+  calls
+      ->add_option("--client", to.records.client,
+                   "Show only calls by this client (claimed name or process name)")
+      ->type_name("NAME");
+  calls
+      ->add_option("--session", to.records.session,
+                   "Show only calls of this session (a number that --args shows)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  calls->add_option("--trace", to.records.trace, "Show only calls of this trace")->type_name("ID");
+  calls->add_flag("--args", to.records.args,
+                  "Show the session and the arguments (or URI) of each call");
   calls->add_flag("--denied", to.records.denied, "Show only denied calls");
   calls->add_flag("--errors", to.records.errors,
                   "Show only calls that failed or whose tool returned an error");
   calls->add_option("--since", to.records.since, "Start time: 30s, 10m, 2h or 1d ago, or RFC 3339")
       ->type_name("TIME");
   calls->add_flag("-a,--all", to.all, "Include handshakes, lists and pings");
-  calls->add_flag("--utc", to.records.utc, "Show times in UTC (default: local time)");
+  add_utc(*calls, to);
   add_limit(*calls, to, 20, 10'000);
   add_where(*calls, to);
   calls->footer(

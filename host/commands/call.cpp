@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <memory>
 
 #include "bulkhead/cpp/json.hpp"
+#include "catalog/names.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/suggestion.hpp"
@@ -15,6 +17,7 @@
 #include "gateway/run_host.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "service/control_client.hpp"
 #include "shared/joined_wire.hpp"
 #include "sources/profile_source.hpp"
 
@@ -114,13 +117,32 @@ void hint_at_sandbox(std::string_view result) {
       "sandbox_paths = { write = [...] } for the server (docs/profile.md)");
 }
 
+// If the call waits for approval in the gateway with this service socket, prints how it can be
+// approved.
+void hint_at_approval(const std::string &socket, const Arguments &arguments, const Names &names) {
+  const auto pending = ask_gateway(socket, "GET", "/confirm/pending", status_wait_ms);
+  if (!pending || !pending->error.empty() || !mcp::valid_json(pending->answer)) return;
+  const std::string_view calls = mcp::member(pending->answer, "pending");
+  if (!calls.starts_with('[')) return;
+  std::string id;
+  mcp::for_each_item(calls, [&](std::string_view one) {
+    if (member_text(one, "claimed_name") != LocalSession::client_name) return;
+    const auto listed = names.compose(member_text(one, "server"), member_text(one, "name"));
+    if (listed == names.aliased(arguments.name)) id = member_text(one, "id");
+  });
+  if (id.empty()) return;
+  complain("the call waits for approval: run `bulkhead approvals allow " + printable(id) +
+           "` or `deny` in another terminal; `bulkhead approvals` shows the call");
+}
+
 int call(LocalSession &session, const Arguments &arguments, const LoadedProfile &loaded,
-         std::string_view tool_arguments, std::uint64_t timeout_ms) {
+         std::string_view tool_arguments, std::uint64_t timeout_ms,
+         const std::function<void()> &slow = nullptr) {
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
   std::string params = R"({"name":)";
   bh::json::append_quoted(&params, arguments.name);
   params.append(R"(,"arguments":)").append(tool_arguments).append("}");
-  const auto answer = session.request("tools/call", params, timeout_ms);
+  const auto answer = session.request("tools/call", params, timeout_ms, slow);
   if (!answer) {
     if (arguments.json && !answer.error().error_json.empty()) {
       write_stdout("{\"error\":" + answer.error().error_json + "}\n");
@@ -153,8 +175,11 @@ int run_call(const Arguments &arguments) {
   const std::uint64_t timeout_ms =
       limits.timeout_ceiling_ms + limits.approval_timeout_ms + margin_ms;
   if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
+    const std::string socket = gateway->socket;
+    const Names names(loaded->profile.naming);
     LocalSession session(std::make_unique<JoinedWire>(*std::move(gateway), limits.message_bytes));
-    return call(session, arguments, *loaded, text, timeout_ms);
+    return call(session, arguments, *loaded, text, timeout_ms,
+                [&] { hint_at_approval(socket, arguments, names); });
   }
   keep_the_one_named(loaded->profile, arguments.name);
   ShortRun run(arguments);

@@ -11,7 +11,7 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
-#include "commands/unmatched_names.hpp"
+#include "sources/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/findings.hpp"
 #include "common/paths.hpp"
@@ -163,7 +163,12 @@ class Doctor {
       std::string scratch;
       if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
     });
-    for (const ServerStatus &server : servers_in_snapshot(status).servers) add_notes(server);
+    for (const ServerStatus &server : servers_in_snapshot(status).servers) {
+      add_notes(server);
+      if (server.state == ServerState::disabled && !server.reason.empty()) {
+        disabled_there_[server.name] = server.reason;
+      }
+    }
     each(mcp::member(status, "compartments"), [this](std::string_view one) {
       const std::string name = member_text(one, "name"), state = member_text(one, "state");
       if (state != "running") {
@@ -219,7 +224,8 @@ class Doctor {
                        });
   }
 
-  // Reports the servers that are disabled for a reason other than `disabled` in the profile.
+  // Reports the servers that are disabled for a reason other than `disabled` in the profile, here
+  // or in a running gateway.
   void disabled_servers(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       const std::string &reason = server.disabled_reason;
@@ -229,6 +235,16 @@ class Doctor {
                    ? "`bulkhead approve` shows the servers of a project file."
                    : "All other servers are available. Correct this in the gateway's environment, "
                      "and restart the gateway.");
+    }
+    for (const ServerDef &server : profile.servers) {
+      const auto there = disabled_there_.find(server.name);
+      if (server.disabled || there == disabled_there_.end()) continue;
+      doubtful("server " + server.name +
+                   " is disabled in the running gateway: " + printable(there->second),
+               there->second.starts_with("not approved")
+                   ? "`bulkhead reload` applies approvals."
+                   : "The gateway reads variables from its own environment, not from this shell. "
+                     "Restart the gateway with the variable set.");
     }
   }
 
@@ -401,12 +417,13 @@ class Doctor {
           "[naming] long_names = \"shorten\" shortens them.");
     doubt(silent, "without a useful description", "Models cannot decide when to use them.");
     doubt(odd, "with an inputSchema that is not an object", "Clients may reject the whole list.");
-    const auto unknown = session.request("tools/call", R"({"name":"no such tool"})", 10'000);
-    if (unknown) {
-      bad("a call to an unknown tool was not rejected", "This is a bug in the gateway.");
+    // The requests of this check are recorded like those of any client, so none of them may fail.
+    const auto pinged = session.request("ping", "{}", 10'000);
+    if (!pinged) {
+      bad("ping: " + pinged.error().text, "This is a bug in the gateway.");
     } else {
       good(counted(listed->size(), "tool") + (listed->size() == 1 ? " is" : " are") +
-           " listed; a call to an unknown tool is rejected");
+           " listed; the gateway responds to requests");
     }
   }
 
@@ -453,6 +470,7 @@ class Doctor {
   std::string state_dir_;
   std::set<std::string> roots_off_;                // servers that have requested roots
   std::map<std::string, std::string> unapproved_;  // unapproved_note(), by server
+  std::map<std::string, std::string> disabled_there_;  // reasons in running gateways, by server
   std::vector<std::string> served_;                // endpoints of running gateways
 };
 

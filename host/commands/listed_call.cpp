@@ -6,7 +6,7 @@
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "catalog/names.hpp"
-#include "commands/known_tools.hpp"
+#include "sources/known_tools.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 

@@ -12,7 +12,7 @@
 #include "commands/listed_call.hpp"
 #include "commands/profile_policies.hpp"
 #include "commands/running_policy.hpp"
-#include "commands/unmatched_names.hpp"
+#include "sources/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"

@@ -33,6 +33,16 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
 
+// Adds a line for each string in the array, such as "  note: ...".
+void add_lines(std::string_view json, std::string_view member, std::string_view what,
+               std::string *out) {
+  const std::string_view array = mcp::member(json, member);
+  if (!array.starts_with('[')) return;
+  mcp::for_each_item(array, [&](std::string_view item) {
+    out->append("  ").append(what).append(": ").append(tilde(shown_text(item))) += '\n';
+  });
+}
+
 enum class Extent : std::uint8_t { none, part, all };
 
 // Returns how much of its new configuration the gateway has applied.
@@ -71,6 +81,7 @@ std::string describe_reload(const FoundGateway &gateway) {
     add_line(json, "files", "plugins", &out);
     add_line(json, "not_connected", "not connected", &out);
     add_line(json, "needs_restart", "not changed", &out);
+    add_lines(json, "notes", "note", &out);
     return out;
   }
   out = gateway.socket + ": " + shown_text(mcp::member(json, "message")) +

@@ -102,7 +102,7 @@ void Table::append_line(std::string *out, const Row &cells, bool is_header,
 }
 
 std::string Table::str(std::string_view indent) const {
-  std::vector<std::size_t> width(headers_.size(), 0);
+  std::vector<std::size_t> width(headers_.size(), empty_ == Empty::keep ? 1 : 0);
   widen(&width);
   std::string out(indent);
   append_line(&out, headers_, true, width);

@@ -32,10 +32,12 @@ std::string duration(std::uint64_t milliseconds);
 // last column is not padded. A column is right-aligned if its header begins with '>'.
 class Table {
  public:
-  explicit Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
+  enum class Empty : std::uint8_t { drop, keep };  // columns without a value in any row
+  explicit Table(std::vector<std::string> headers, Empty empty = Empty::drop)
+      : headers_(std::move(headers)), empty_(empty) {}
   void add(std::vector<std::string> row);  // missing cells are empty; surplus cells are ignored
   bool empty() const noexcept { return rows_.empty(); }
-  // Returns the whole table without its empty columns.
+  // Returns the whole table, without its empty columns unless they are kept.
   std::string str(std::string_view indent = "") const;
   // Returns the rows that were added since the last call, for a table that is printed while it
   // grows. The first call also returns the headers. Empty columns are printed, and columns can only
@@ -49,6 +51,7 @@ class Table {
   void widen(std::vector<std::size_t> *width) const;
 
   Row headers_;
+  const Empty empty_;
   std::vector<Row> rows_;
   std::vector<std::size_t> width_;  // for take_rows(); empty until its first call
 };

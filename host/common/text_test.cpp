@@ -42,6 +42,17 @@ TEST_CASE("durations are formatted with one or two units") {
   CHECK(duration(90'000'000) == "1 d 1 h");
 }
 
+TEST_CASE("a table keeps empty columns if requested") {
+  Table table({"x", "longer", ">n"}, Table::Empty::keep);
+  CHECK(table.str() == "x  longer  n\n");
+  table.add({"", "", "1"});
+  table.add({"a", "", "22"});
+  CHECK(table.str() ==
+        "x  longer   n\n"
+        "            1\n"
+        "a          22\n");
+}
+
 TEST_CASE("a table aligns its columns and omits empty columns") {
   Table table({"NAME", ">N", "EMPTY", "WHY"});
   table.add({"ä", "5", "", "because"});

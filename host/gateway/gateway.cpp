@@ -135,6 +135,7 @@ class Gateway {
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
       if (report) {
+        front_.set_project(next.project);
         pins_->set_profile(profile);
         lists_->set_profile(profile);
       }

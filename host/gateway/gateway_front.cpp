@@ -21,8 +21,8 @@ GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &load
     : is_serve_(arguments.serves == Arguments::Serves::http),
       // absolute, because `status` may run in another directory
       config_(resolved_path(loaded.file)),
-      project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
+      project_(loaded.project),
       notes_(loaded.profile.notes),
       parent_pid_(arguments.parent_pid),
       no_listen_(arguments.no_listen),
@@ -174,6 +174,7 @@ ProcessFacts GatewayFront::process_facts(std::string socket) const {
   facts.version = BULKHEAD_VERSION;
   facts.command = is_serve_ ? "serve" : "stdio";
   facts.config = config_;
+  facts.project = project_;
   facts.log_file = logger_.path();
   facts.socket = std::move(socket);
   facts.pid = ::getpid();

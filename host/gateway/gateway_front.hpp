@@ -10,8 +10,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "bulkhead/cpp/callback.hpp"
 #include "command_line/arguments.hpp"
 #include "common/logger.hpp"
 #include "host.hpp"
@@ -52,12 +54,15 @@ class GatewayFront {
   int give_up(Error error);
 
   ProcessFacts process_facts(std::string socket) const;
+  // Sets the project file after a reload.
+  void set_project(std::string file) { project_ = std::move(file); }
 
  private:
   void open_log();
 
   const bool is_serve_;
-  const std::string config_, project_, state_dir_;
+  const std::string config_, state_dir_;
+  std::string project_;
   std::string metrics_;                // TCP address of /metrics
   std::string http_id_, http_config_;  // of the first HTTP transport
   const std::vector<std::string> notes_;

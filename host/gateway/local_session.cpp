@@ -1,5 +1,7 @@
 #include "gateway/local_session.hpp"
 
+#include <algorithm>
+
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/signals.hpp"
 #include "common/text.hpp"
@@ -12,6 +14,8 @@ namespace {
 constexpr std::string_view initialize_params =
     R"({"protocolVersion":"2025-11-25","capabilities":{},)"
     R"("clientInfo":{"name":"bulkhead-cli","version":")" BULKHEAD_VERSION R"("}})";
+
+static_assert(initialize_params.find(LocalSession::client_name) != std::string_view::npos);
 
 class HostWire final : public SessionWire {
  public:
@@ -75,14 +79,21 @@ std::expected<void, LocalSession::Failure> LocalSession::open() {
 }
 
 LocalSession::Answer LocalSession::request(std::string_view method, std::string_view params,
-                                           std::uint64_t timeout_ms) {
+                                           std::uint64_t timeout_ms,
+                                           const std::function<void()> &slow) {
   waiting_for_ = std::to_string(++next_id_);
   answered_ = false;
   std::string message = R"({"jsonrpc":"2.0","id":)" + waiting_for_ + R"(,"method":)";
   bh::json::append_quoted(&message, method);
   message.append(R"(,"params":)").append(params).append("}");
   wire_->send(message);
-  wire_->wait([this] { return answered_; }, timeout_ms);
+  const auto done = [this] { return answered_; };
+  const std::uint64_t first_ms = slow ? std::min(slow_ms, timeout_ms) : timeout_ms;
+  wire_->wait(done, first_ms);
+  if (slow && !answered_ && !stop_requested() && !wire_->lost()) {
+    slow();
+    wire_->wait(done, timeout_ms - first_ms);
+  }
   if (answered_) return std::move(answer_);
   if (stop_requested()) return std::unexpected(Failure{"interrupted", ""});
   if (wire_->lost()) {

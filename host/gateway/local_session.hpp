@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ class LocalSession {
     std::string text;        // one line for the user
     std::string error_json;  // the server's error object; empty if it sent none
   };
+  // clientInfo.name of this client.
+  static constexpr std::string_view client_name = "bulkhead-cli";
   using Answer = std::expected<std::string, Failure>;  // the JSON of `result`
 
   explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
@@ -30,14 +33,16 @@ class LocalSession {
 
   // Sends `initialize` and `notifications/initialized`.
   std::expected<void, Failure> open();
-  // `params` is a JSON object.
-  Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
+  // `params` is a JSON object. If `slow` is set, it is called once if there is no response within
+  // slow_ms.
+  Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms,
+                 const std::function<void()> &slow = nullptr);
   // Requests all pages of a list, and returns the JSON of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,
                                                         std::string_view key);
 
  private:
-  static constexpr std::uint64_t list_timeout_ms = 60'000;
+  static constexpr std::uint64_t list_timeout_ms = 60'000, slow_ms = 1'000;
   static constexpr std::size_t max_pages = 10'000;
 
   void on_message(std::string_view message);

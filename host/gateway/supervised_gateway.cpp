@@ -38,6 +38,7 @@ class SupervisedGateway {
       : arguments_(arguments),
         front_(arguments, loaded),
         state_dir_(loaded.profile.state_dir),
+        loaded_ms_(loaded.loaded_ms),
         profile_(std::move(loaded.profile)) {
     profile_.policy_mark = first_policy_mark(profile_.policies);
   }
@@ -119,7 +120,17 @@ class SupervisedGateway {
       });
     };
     backend.apply = [this](LoadedProfile next, std::function<void(Result<ApplyReport>)> done) {
-      apply(std::move(next.profile), std::move(done));
+      const std::uint64_t loaded_ms = next.loaded_ms;
+      const std::string project = next.project;
+      apply(std::move(next.profile),
+            [this, loaded_ms, project, done = std::move(done)](Result<ApplyReport> report) {
+              // If the endpoint is restarting, it starts with the new profile.
+              if (report || report.error().code == BH_E_UNAVAILABLE) {
+                loaded_ms_ = loaded_ms;
+                front_.set_project(project);
+              }
+              done(std::move(report));
+            });
     };
     backend.look = [this](std::function<void(const HostStatus &)> done) {
       supervisor_->ask_status([this, done = std::move(done)] { done(supervisor_->status()); });
@@ -133,7 +144,9 @@ class SupervisedGateway {
     };
     if (local_clients_) {
       backend.join = [this](std::string_view request) {
-        return local_clients_->answer(request, profile_);
+        // A program that joins now would lose its connection immediately.
+        if (supervisor_->stopping()) return refuse_with(BH_E_UNAVAILABLE, "it is stopping");
+        return local_clients_->answer(request, profile_, loaded_ms_);
       };
     }
     return backend;
@@ -221,7 +234,8 @@ class SupervisedGateway {
   const Arguments arguments_;
   GatewayFront front_;
   const std::string state_dir_;
-  Profile profile_;  // the profile in force
+  std::uint64_t loaded_ms_;  // when the profile in force was loaded
+  Profile profile_;          // the profile in force
   PlanFacts facts_;
   std::unique_ptr<ServiceSocket> socket_;
   std::optional<LocalClients> local_clients_;

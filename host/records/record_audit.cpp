@@ -251,12 +251,13 @@ int run_audit_verify(const Arguments &arguments) {
   std::vector<Chain> chains =
       named ? std::vector{one_file(found->folders.front(), *key, state_dir, arguments)}
             : chains_of(*found, *key);
-  bool whole = true;
+  bool whole = true, any_signed = !named && !signed_instances(state_dir).empty();
   std::string text, json;
   for (Chain &chain : chains) {
     const VerifyReport report = verify(&chain, found->state_dir);
     const std::string why_not = unproven(chain, report, arguments.records.max_unsigned);
     whole = whole && report.broken.empty() && why_not.empty();
+    any_signed = any_signed || report.checkpoints > 0 || !report.broken.empty();
     text += as_text(chain, report, why_not);
     json += (json.empty() ? "" : ",\n") + as_json(chain, report, why_not);
   }
@@ -273,6 +274,11 @@ int run_audit_verify(const Arguments &arguments) {
   }
   if (chains.empty() && whole) return complain(found->none);
   const bool written = write_stdout(arguments.json ? "[" + json + "]\n" : text);
+  if (key->empty() && !any_signed && !named) {
+    return complain(
+        "nothing has been signed yet, so the origin of the rows cannot be verified; the gateway "
+        "signs after checkpoint_rows rows, after a minute and when it stops");
+  }
   if (key->empty()) {
     return complain(
         "no public key was found, so signatures were not checked; specify it with --key (the "

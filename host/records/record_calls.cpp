@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <tuple>
+#include <utility>
 
 #include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
@@ -12,8 +14,10 @@
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 #include "record-store/schema.hpp"
+#include "records/call_filter.hpp"
 #include "records/record_files.hpp"
 #include "records/record_reader.hpp"
+#include "route/shown_json.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -21,14 +25,15 @@ namespace {
 constexpr std::uint64_t default_rows = 20;
 constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
-                      max_note_columns = 100;
+                      max_note_columns = 100, max_argument_bytes = 200;
 
 // The columns of a row, which are also the names of the JSON members. New columns must be added at
 // the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
-    "claimed_name, client_revision, server_revision";
+    "claimed_name, session, client_revision, server_revision";
+constexpr std::string_view arguments_column = ", request_preview";  // with --args
 enum Column {
   id,
   timestamp,
@@ -43,33 +48,17 @@ enum Column {
   flags,
   process_name,
   transport,
-  claimed_name
+  claimed_name,
+  session,
+  client_revision,
+  server_revision,
+  request  // only with --args
 };
 
 // Excludes messages that every client sends besides its calls, unless they were denied or failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
-
-// `since` is a timestamp in the session database's format, or empty.
-std::string filter_of(const Arguments &arguments, const std::string &since) {
-  std::string out;
-  if (!arguments.server.empty()) out += " AND server_name = " + sql_quoted(arguments.server);
-  if (!arguments.records.tool.empty()) {
-    out += " AND tool_name = " + sql_quoted(arguments.records.tool);
-  }
-  if (!since.empty()) out += " AND timestamp >= " + sql_quoted(since);
-  const std::string failed = "decision = 'error' OR error_message IS NOT NULL OR (flags & " +
-                             std::to_string(record_store::flag_tool_error) + ") != 0";
-  if (arguments.records.denied && arguments.records.errors) {
-    out += " AND (decision = 'denied' OR " + failed + ")";
-  } else if (arguments.records.denied) {
-    out += " AND decision = 'denied'";
-  } else if (arguments.records.errors) {
-    out += " AND decision <> 'denied' AND (" + failed + ")";
-  }
-  return out;
-}
 
 std::string note_of(sqlite3_stmt *row) {
   std::string out;
@@ -83,18 +72,35 @@ std::string note_of(sqlite3_stmt *row) {
   return out;
 }
 
-std::vector<std::string> cells_of(sqlite3_stmt *row, bool utc) {
+// Returns the beginning of the call's arguments, or of the other parameters if there are none. They
+// were masked when they were recorded; shown_json() also makes hidden characters visible.
+std::string arguments_of(sqlite3_stmt *row) {
+  const std::string params = text_value(row, request);
+  if (!mcp::valid_json(params)) return visible_text(masked_text(params), max_argument_bytes);
+  std::string_view shown = params.starts_with('{') ? mcp::member(params, "arguments") : params;
+  if (shown.empty()) shown = params;
+  ShownJson out = shown_json(shown, max_argument_bytes);
+  return out.text + (out.cut ? "..." : "");
+}
+
+std::vector<std::string> cells_of(sqlite3_stmt *row, bool utc, bool args) {
   const auto text = [&](Column column) { return printable(text_value(row, column)); };
   const std::string process = text(process_name);
-  return {shown_time(text(timestamp), utc),
-          first_line(process.empty() ? text(transport) : process, max_client_columns),
-          first_line(text(claimed_name), max_claim_columns),
-          text(server),
-          text(method),
-          first_line(text(name), max_name_columns),
-          text(decision),
-          text(duration_ms),
-          note_of(row)};
+  std::vector<std::string> out{
+      shown_time(text(timestamp), utc),
+      first_line(process.empty() ? text(transport) : process, max_client_columns),
+      first_line(text(claimed_name), max_claim_columns),
+      text(server),
+      text(method),
+      first_line(text(name), max_name_columns),
+      text(decision),
+      text(duration_ms)};
+  if (args) {
+    out.push_back(text(session));
+    out.push_back(printable(arguments_of(row)));
+  }
+  out.push_back(note_of(row));
+  return out;
 }
 
 std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
@@ -108,16 +114,34 @@ std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
   return out + "}\n";
 }
 
+std::vector<std::string> headers_of(bool utc, bool args) {
+  std::vector<std::string> out{utc ? "TIME (UTC)" : "TIME",
+                               "CLIENT",
+                               "CLAIMED",
+                               "SERVER",
+                               "METHOD",
+                               "NAME",
+                               "DECISION",
+                               ">MS"};
+  if (args) out.insert(out.end(), {">SESSION", "ARGUMENTS"});
+  out.emplace_back("NOTE");
+  return out;
+}
+
 class Calls {
  public:
-  Calls(const Arguments &arguments, const std::string &since)
+  // `filter` is the result of CallFilter::sql().
+  Calls(const Arguments &arguments, std::string filter)
       : json_(arguments.json),
         utc_(arguments.records.utc),
+        args_(arguments.records.args),
         follow_(arguments.records.follow),
-        filter_(filter_of(arguments, since)),
+        filter_(std::move(filter)),
         hides_handshakes_(!arguments.all && !arguments.json),
-        table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
-                "DECISION", ">MS", "NOTE"}) {}
+        table_(headers_of(utc_, args_)) {}
+
+  // Returns true if no row has been read since the last call of write().
+  bool empty() const noexcept { return lines_.empty(); }
 
   // Reads the rows in this file that have been added to its chain since the last read. If more than
   // `limit` rows match the filter, only the newest ones are read.
@@ -132,6 +156,7 @@ class Calls {
                     [&](const auto &, sqlite3_stmt *row) { last = sqlite3_column_int64(row, 0); });
     if (!end) return std::unexpected(end.error());
     const std::string sql = "SELECT * FROM (SELECT " + std::string(call_columns) +
+                            std::string(args_ ? arguments_column : "") +
                             " FROM mcp_calls WHERE id > " + std::to_string(read_to) +
                             " AND id <= " + std::to_string(last) + filter_ +
                             std::string(hides_handshakes_ ? not_handshake : "") +
@@ -140,7 +165,7 @@ class Calls {
       Line line;
       line.time = text_value(row, timestamp);
       line.place = lines_.size();
-      json_ ? void(line.json = as_json(now, row)) : void(line.cells = cells_of(row, utc_));
+      json_ ? void(line.json = as_json(now, row)) : void(line.cells = cells_of(row, utc_, args_));
       lines_.push_back(std::move(line));
     });
     if (!answer) return std::unexpected(answer.error());
@@ -185,7 +210,7 @@ class Calls {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
 
-  const bool json_, utc_, follow_;
+  const bool json_, utc_, args_, follow_;
   const std::string filter_;
   const bool hides_handshakes_;
   Table table_;
@@ -193,28 +218,40 @@ class Calls {
   std::vector<Line> lines_;
 };
 
-}  // namespace
+// Reads the names that occur in the newest files. Returns an error if a query fails.
+Result<RecordedNames> recorded_names(const RecordFiles &found) {
+  auto reader = RecordReader::open(found.newest_first());
+  if (!reader) return std::unexpected(reader.error());
+  RecordedNames out;
+  const auto read = [&](std::string_view sql, const auto &add) {
+    return reader->run(sql, [&](const auto &, sqlite3_stmt *row) { add(row); });
+  };
+  if (auto done = read("SELECT DISTINCT server_name FROM mcp_calls",
+                       [&](sqlite3_stmt *row) { out.servers.push_back(text_value(row, 0)); });
+      !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done =
+          read("SELECT DISTINCT server_name, tool_name FROM mcp_calls WHERE tool_name IS NOT NULL",
+               [&](sqlite3_stmt *row) {
+                 out.tools.emplace_back(text_value(row, 0), text_value(row, 1));
+               });
+      !done) {
+    return std::unexpected(done.error());
+  }
+  if (auto done = read("SELECT claimed_name FROM mcp_calls WHERE claimed_name <> '' UNION "
+                       "SELECT process_name FROM mcp_calls WHERE process_name <> ''",
+                       [&](sqlite3_stmt *row) { out.clients.push_back(text_value(row, 0)); });
+      !done) {
+    return std::unexpected(done.error());
+  }
+  return out;
+}
 
-int run_calls(const Arguments &arguments) {
-  if (!arguments.records.limit_note.empty()) complain(arguments.records.limit_note, exit_ok);
-  const std::uint64_t limit = arguments.records.limit == 0 ? default_rows : arguments.records.limit;
-  const auto since = arguments.records.since.empty() ? std::optional<std::string>("")
-                                                     : since_text(arguments.records.since);
-  if (!since) return complain(since_usage, exit_usage);
-  Calls calls(arguments, *since);
-  auto found = find_records(arguments);
-  if (!found) return complain(found.error().text);
-  // The newest files contain at least `limit` rows. Each chain's files are read from oldest to
-  // newest, so rows are read in ascending ID order.
-  std::vector<std::string> left_out;
-  auto files = RecordReader::usable(found->newest_first(), &left_out);
-  note_left_out(left_out);
-  if (files.size() > RecordReader::max_files) files.resize(RecordReader::max_files);
-  std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) {
-    return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
-  });
-  if (files.empty() && !arguments.records.follow) return complain("no session database file found");
-  // A damaged file must not hide the rows of the others.
+// Reads the files and returns the number of files that cannot be read. A damaged file must not hide
+// the rows of the others.
+std::size_t read_all(Calls &calls, const std::vector<record_store::SegmentFile> &files,
+                     std::uint64_t limit) {
   std::size_t unread = 0;
   for (const auto &file : files) {
     if (auto read = calls.read(file, limit); !read) {
@@ -222,9 +259,12 @@ int run_calls(const Arguments &arguments) {
       ++unread;
     }
   }
-  if (unread == files.size() && !arguments.records.follow) return exit_failed;
-  if (!calls.write(limit)) return exit_failed;
-  while (arguments.records.follow) {
+  return unread;
+}
+
+// Prints the new rows of the files until standard output is closed or an error occurs.
+int follow(Calls &calls, const Arguments &arguments) {
+  while (true) {
     ::usleep(poll_us);
     auto now = find_records(arguments);
     if (!now) return complain(now.error().text);
@@ -239,7 +279,47 @@ int run_calls(const Arguments &arguments) {
     }
     if (!calls.write(RecordReader::max_rows)) return exit_failed;
   }
-  return exit_ok;
+}
+
+}  // namespace
+
+int run_calls(const Arguments &arguments) {
+  const RecordArguments &wanted = arguments.records;
+  if (!wanted.limit_note.empty()) complain(wanted.limit_note, exit_ok);
+  const std::uint64_t limit = wanted.limit == 0 ? default_rows : wanted.limit;
+  const auto since =
+      wanted.since.empty() ? std::optional<std::string>("") : since_text(wanted.since);
+  if (!since) return complain(since_usage, exit_usage);
+  auto found = find_records(arguments);
+  if (!found) return complain(found.error().text);
+  // The newest files contain at least `limit` rows. Each chain's files are read from oldest to
+  // newest, so rows are read in ascending ID order.
+  std::vector<std::string> left_out;
+  auto files = RecordReader::usable(found->newest_first(), &left_out);
+  note_left_out(left_out);
+  if (files.size() > RecordReader::max_files) files.resize(RecordReader::max_files);
+  std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) {
+    return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
+  });
+  if (files.empty() && !wanted.follow) return complain("no session database file found");
+  CallFilter filter(wanted, arguments.server, *since, found->naming);
+  auto calls = std::make_unique<Calls>(arguments, filter.sql());
+  const std::size_t unread = read_all(*calls, files, limit);
+  if (unread == files.size() && !wanted.follow) return exit_failed;
+  if (calls->empty() && !filter.sql().empty()) {
+    // Without the names, the command only reports that no call matches.
+    const RecordedNames names = recorded_names(*found).value_or(RecordedNames{});
+    if (filter.add_shortened(names)) {
+      calls = std::make_unique<Calls>(arguments, filter.sql());
+      read_all(*calls, files, limit);
+    } else if (const auto unknown = filter.unknown_name(names, found->servers);
+               unknown && !names.servers.empty()) {
+      complain(*unknown);
+      if (!wanted.follow) return exit_failed;
+    }
+  }
+  if (!calls->write(limit)) return exit_failed;
+  return wanted.follow ? follow(*calls, arguments) : exit_ok;
 }
 
 }  // namespace bulkhead::program

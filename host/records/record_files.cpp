@@ -62,6 +62,9 @@ Result<RecordFiles> look_for_records(const Arguments &arguments) {
   }
   RecordFiles out;
   out.state_dir = loaded->profile.state_dir;
+  out.naming = loaded->profile.naming;
+  for (const ServerDef &def : loaded->profile.servers) out.servers.push_back(def.name);
+  for (const PluginUse &use : loaded->profile.tools) out.servers.push_back(use.id);
   const std::string below = out.state_dir + "/plugins";
   std::error_code ec;
   for (fs::directory_iterator at(below, ec), end; !ec && at != end; at.increment(ec)) {

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "command_line/arguments.hpp"
+#include "profile/profile.hpp"
 #include "record-store/files.hpp"
 
 namespace bulkhead::program {
@@ -18,7 +19,9 @@ struct RecordFiles {
     std::vector<record_store::SegmentFile> files;
   };
   std::vector<Folder> folders;
-  std::string none;  // why there are no files; empty if there are any
+  Naming naming;                     // of the profile; the default if the command names a file
+  std::vector<std::string> servers;  // the profile's servers and tools plugins
+  std::string none;                  // why there are no files; empty if there are any
 
   // Returns all files, the most recently written first.
   std::vector<record_store::SegmentFile> newest_first() const;

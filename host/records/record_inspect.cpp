@@ -49,7 +49,7 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   if (!*out) return {};
   std::vector<std::string> headers;
   for (const std::string &column : (*out)->columns) headers.push_back(printable(column));
-  Table table(std::move(headers));
+  Table table(std::move(headers), Table::Empty::keep);
   for (auto &row : rows) table.add(std::move(row));
   return table.str();
 }

@@ -100,14 +100,17 @@ int run_timeline(const Arguments &arguments) {
   auto reader = RecordReader::open(found->newest_first());
   if (!reader) return complain(reader.error().text);
   note_left_out(reader->left_out());
-  Table table({"TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE", "CLAIMED"});
+  const bool utc = arguments.records.utc;
+  Table table(
+      {utc ? "TIME (UTC)" : "TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE", "CLAIMED"});
   std::string json;
   const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
     std::vector<std::string> cells;
     json += json.empty() ? "{" : ",\n{";
     for (std::size_t i = 0; i < now.columns.size(); ++i) {
       const int column = static_cast<int>(i);
-      cells.push_back(first_line(printable(text_value(row, column)), 100));
+      const std::string value = printable(text_value(row, column));
+      cells.push_back(first_line(i == 0 ? shown_time(value, utc) : value, 100));
       if (i > 0) json += ',';
       bh::json::append_quoted(&json, now.columns[i]);
       json += ':';

@@ -1,5 +1,7 @@
 #include "service/join_json.hpp"
 
+#include <charconv>
+
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/for_each.hpp"
@@ -40,6 +42,30 @@ Result<JoinRequest> read_join_request(std::string_view body) {
   });
   if (out.marks.size() <= max_marks) return out;
   return fail(BH_E_INVALID, "more than " + std::to_string(max_marks) + " marks");
+}
+
+std::string join_refusal_json(const Refusal &refusal) {
+  std::string out = "{";
+  bh::json::append_member(&out, "error", refusal.message);
+  bh::json::append_member(&out, "parts", refusal.parts);
+  bh::json::append_member(&out, "loaded_ms", refusal.loaded_ms);
+  return out + "}";
+}
+
+Refusal read_join_refusal(std::string_view body) {
+  Refusal out;
+  if (!mcp::valid_json(body) || !body.starts_with('{')) return out;
+  out.message = bh::json::member_text(body, "error");
+  const std::string_view loaded = mcp::member(body, "loaded_ms"),
+                         parts = mcp::member(body, "parts");
+  std::from_chars(loaded.data(), loaded.data() + loaded.size(), out.loaded_ms);
+  if (!parts.starts_with('[')) return out;
+  mcp::for_each_item(parts, [&](std::string_view item) {
+    std::string scratch;
+    if (!item.starts_with('"') || out.parts.size() == max_marks) return;
+    out.parts.emplace_back(mcp::unquote(item, &scratch));
+  });
+  return out;
 }
 
 std::optional<JoinAnswer> read_join_answer(std::string_view body) {

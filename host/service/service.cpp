@@ -30,6 +30,28 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
   return out;
 }
 
+std::string disabled_text(const ServerDef &def) {
+  std::string out = "server " + def.name + " is disabled";
+  if (!def.disabled_reason.empty()) out += ": " + def.disabled_reason;
+  return def.unmet ? out.append(own_environment) : out;
+}
+
+// Returns the notes of the profile. The notes about servers whose variables are not set say whose
+// environment counts.
+std::vector<std::string> reload_notes(const Profile &profile) {
+  std::vector<std::string> out = profile.notes;
+  for (std::string &note : out) {
+    for (const ServerDef &def : profile.servers) {
+      if (!def.unmet) continue;
+      if (note.ends_with("\"" + def.name + "\" is disabled: " + def.disabled_reason)) {
+        note += own_environment;
+        break;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 // A change to the profile, or a reload. The job exists until its response has been sent.
@@ -76,7 +98,7 @@ struct Service::Job {
     if (at == servers.end()) {
       change.answer = refuse_with(BH_E_NOT_FOUND, "the gateway has no server \"" + id + "\"");
     } else if (at->disabled) {
-      change.answer = refuse_with(BH_E_INVALID, "server " + id + " is disabled");
+      change.answer = refuse_with(BH_E_INVALID, disabled_text(*at));
     } else {
       ++restarts[id];
     }
@@ -240,7 +262,7 @@ void Service::prepared(Job &job) {
         refuse_with(BH_E_INTERNAL, "the profile is not valid; nothing was changed", job.errors));
   }
   if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
-  job.notes = job.change.next.profile.notes;
+  job.notes = reload_notes(job.change.next.profile);
   for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
   backend_.apply(std::move(job.change.next),
                  [this, alive = std::weak_ptr(alive_), &job](Result<ApplyReport> report) {

@@ -59,6 +59,7 @@ ControlAnswer refused(const ServiceAnswer &answer) {
   Refusal refusal;
   from_bytes(answer.value, &refusal);
   if (!refusal.mistakes.empty()) return not_reloaded(refusal);
+  if (!refusal.parts.empty()) return {http_status(answer.code), join_refusal_json(refusal)};
   return {http_status(answer.code), error_body(refusal.message)};
 }
 

@@ -55,6 +55,10 @@ inline constexpr std::uint32_t max_service_questions = 32;
 struct Refusal {
   std::string message;
   std::vector<std::string> mistakes;  // errors in the profile, which was not applied
+  // For a rejected JoinRequest, the parts that differ (shared/profile_marks.hpp), and the time in
+  // milliseconds since 1970 at which the gateway loaded its profile.
+  std::vector<std::string> parts = {};
+  std::uint64_t loaded_ms = 0;
 };
 
 struct ServiceStatus {
@@ -112,8 +116,8 @@ ServiceAnswer answer_with(const T &value) {
 
 template <class Ar>
 void archive(Ar &ar, Refusal &v) {
-  auto &[message, mistakes] = v;
-  ar(message, mistakes);
+  auto &[message, mistakes, parts, loaded_ms] = v;
+  ar(message, mistakes, parts, loaded_ms);
 }
 inline ServiceAnswer refuse_with(bh_status code, std::string message,
                                  std::vector<std::string> mistakes = {}) {
@@ -129,8 +133,8 @@ void archive(Ar &ar, CompartmentStatus &v) {
 }
 template <class Ar>
 void archive(Ar &ar, ProcessFacts &v) {
-  auto &[version, command, config, log_file, socket, pid, uptime_ms, compartments] = v;
-  ar(version, command, config, log_file, socket, pid, uptime_ms, compartments);
+  auto &[version, command, config, log_file, socket, pid, uptime_ms, compartments, project] = v;
+  ar(version, command, config, log_file, socket, pid, uptime_ms, compartments, project);
 }
 template <class Ar>
 void archive(Ar &ar, ServiceStatus &v) {

@@ -9,6 +9,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/text.hpp"
 #include "shared/profile_marks.hpp"
+#include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -48,22 +49,49 @@ void LocalClients::add_to(Profile &profile) const {
   profile.transports.push_back(std::move(use));
 }
 
-// Names the differences and what the user can do about them.
-std::string LocalClients::differences(const std::vector<std::string> &parts,
-                                      const Profile &profile) const {
-  std::string out = "its configuration differs: " + describe_parts(parts);
-  if (std::find(parts.begin(), parts.end(), folder_part) != parts.end()) {
+// Names the differences, and for each server what differs. The program that has sent the request
+// adds its own view.
+std::string LocalClients::differences(const std::vector<std::string> &parts, const Profile &profile,
+                                      const std::map<std::string, std::string> &theirs) const {
+  const auto differs = [&](const std::string &part) {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
+  std::vector<std::string> named = parts;
+  std::string details;
+  for (std::string &part : named) {
+    if (!part.starts_with(server_part(""))) continue;
+    const std::string_view name = std::string_view(part).substr(server_part("").size());
+    const bool ours = std::any_of(profile.servers.begin(), profile.servers.end(),
+                                  [&](const ServerDef &def) { return def.name == name; });
+    part += !ours                    ? " (not in the gateway)"
+            : !theirs.contains(part) ? " (only in the gateway)"
+                                     : " (its definition or a variable in it)";
+  }
+  for (const ServerDef &def : profile.servers) {
+    if (def.unmet && differs(server_part(def.name))) {
+      details += "; in the gateway, server " + printable(def.name) +
+                 " is disabled: " + printable(def.disabled_reason) + std::string(own_environment);
+    }
+    if (differs(program_part(def.name))) {
+      const std::string program = selected_program(def);
+      details += "; in the gateway, PATH selects " +
+                 (program.empty() ? "no program" : printable(program)) + " for server " +
+                 printable(def.name);
+    }
+  }
+  std::string out = "its configuration differs: " + describe_parts(named);
+  if (differs(std::string(folder_part))) {
     const std::vector<std::string> servers = servers_in_folder(profile);
     out += "; it was started in " + printable(folder_);
     if (!servers.empty()) {
       out += ", where these servers run unless \"cwd\" is set: " + describe_parts(servers);
     }
   }
-  if (any_in_files(parts)) out += "; `bulkhead reload` applies changed files";
-  return out;
+  return out + details;
 }
 
-ServiceAnswer LocalClients::answer(std::string_view request, const Profile &profile) const {
+ServiceAnswer LocalClients::answer(std::string_view request, const Profile &profile,
+                                   std::uint64_t loaded_ms) const {
   JoinRequest wanted;
   if (!from_bytes(request, &wanted) || wanted.key.size() != mark_key_bytes ||
       wanted.marks.size() > max_marks) {
@@ -73,9 +101,19 @@ ServiceAnswer LocalClients::answer(std::string_view request, const Profile &prof
   if (::access(path_.c_str(), F_OK) != 0) {
     return refuse_with(BH_E_DENIED, "it has no socket for local clients");
   }
-  const auto parts = different_parts(marks_of(profile, folder_, wanted.key), wanted.marks);
+  const ProfileMarks ours = marks_of(profile, folder_, wanted.key);
+  std::vector<std::string> parts = different_parts(ours, wanted.marks);
   if (parts.empty()) return answer_with(JoinAnswer{path_, token_});
-  return refuse_with(BH_E_DENIED, differences(parts, profile));
+  // If a server exists in only one of the profiles, its program is not named as well.
+  std::erase_if(parts, [&](const std::string &part) {
+    const bool program = part.starts_with(program_part(""));
+    return program && (!ours.contains(part) || !wanted.marks.contains(part)) &&
+           std::find(parts.begin(), parts.end(),
+                     server_part(std::string_view(part).substr(program_part("").size()))) !=
+               parts.end();
+  });
+  Refusal refusal{differences(parts, profile, wanted.marks), {}, parts, loaded_ms};
+  return {BH_E_DENIED, to_bytes(refusal)};
 }
 
 }  // namespace bulkhead::program

@@ -7,7 +7,8 @@
 // the sandbox hides the directory, and the service socket rejects descendants of the gateway.
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +31,14 @@ class LocalClients {
   void add_to(Profile &profile) const;
 
   // Handles a JoinRequest. Returns a JoinAnswer if the profiles have the same marks. Otherwise
-  // returns BH_E_DENIED and names the parts that differ.
-  ServiceAnswer answer(std::string_view request, const Profile &profile) const;
+  // returns BH_E_DENIED and names the parts that differ. `loaded_ms` is the time at which the
+  // profile was loaded (LoadedProfile::loaded_ms).
+  ServiceAnswer answer(std::string_view request, const Profile &profile,
+                       std::uint64_t loaded_ms) const;
 
  private:
-  std::string differences(const std::vector<std::string> &parts, const Profile &profile) const;
+  std::string differences(const std::vector<std::string> &parts, const Profile &profile,
+                          const std::map<std::string, std::string> &theirs) const;
 
   const std::string path_, token_, folder_;
 };

@@ -11,6 +11,7 @@
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/archive.hpp"
+#include "profile/layer.hpp"
 #include "sandbox/start_folder.hpp"
 
 namespace bulkhead::program {
@@ -25,6 +26,15 @@ constexpr const char *compared_variables[] = {
     "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",
     "all_proxy",      "ALL_PROXY",  "no_proxy",   "NO_PROXY"};
 constexpr std::string_view variable_part = "environment variable ";
+constexpr std::string_view server_prefix = "server ", program_prefix = "program of server ";
+
+bool is_unapproved(const ServerDef &def) {
+  return def.disabled && def.disabled_reason.starts_with(kNotApproved);
+}
+
+bool uses_path(const ServerDef &def) {
+  return !def.disabled && !def.command.empty() && def.command.find('/') == std::string::npos;
+}
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -32,10 +42,8 @@ std::string variable(const char *name) {
   return value == nullptr ? std::string() : "=" + std::string(value);
 }
 
-// Returns the file to which a command resolves in PATH, or an empty string if there is none. A
-// command with a slash is returned unchanged.
+// Returns the file to which a command resolves in PATH, or an empty string if there is none.
 std::string found_in_path(const std::string &command) {
-  if (command.empty() || command.find('/') != std::string::npos) return command;
   const char *path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
   while (!rest.empty()) {
@@ -124,6 +132,26 @@ class Marker {
 
 }  // namespace
 
+std::string server_part(std::string_view server) {
+  return std::string(server_prefix).append(server);
+}
+
+std::string program_part(std::string_view server) {
+  return std::string(program_prefix).append(server);
+}
+
+std::string selected_program(const ServerDef &def) {
+  return uses_path(def) ? found_in_path(def.command) : def.command;
+}
+
+std::vector<std::string> unapproved_servers(const Profile &profile) {
+  std::vector<std::string> out;
+  for (const ServerDef &def : profile.servers) {
+    if (is_unapproved(def)) out.push_back(def.name);
+  }
+  return out;
+}
+
 std::vector<std::string> servers_in_folder(const Profile &profile) {
   std::vector<std::string> out;
   for (const ServerDef &def : profile.servers) {
@@ -136,11 +164,12 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   Marker marker(key);
   bool folder_matters = !servers_in_folder(profile).empty();
   for (ServerDef def : profile.servers) {
-    const std::string program = found_in_path(def.command);
+    if (is_unapproved(def)) continue;
+    if (uses_path(def)) marker.add(program_part(def.name), found_in_path(def.command));
     def.origin = {};
     def.kept = {};
     def.restarts = 0;
-    marker.add("server " + def.name, to_bytes(def) + program);
+    marker.add(server_part(def.name), to_bytes(def));
   }
   for (const auto *uses :
        {&profile.tools, &profile.policies, &profile.telemetry, &profile.services}) {
@@ -187,7 +216,8 @@ std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMar
 
 bool any_in_files(const std::vector<std::string> &parts) {
   return std::any_of(parts.begin(), parts.end(), [](const std::string &part) {
-    return part != folder_part && !part.starts_with(variable_part);
+    return part != folder_part && !part.starts_with(variable_part) &&
+           !part.starts_with(program_prefix);
   });
 }
 

@@ -4,13 +4,13 @@
 // A profile is divided into parts. The mark of a part is its keyed hash, so neither process learns
 // the other's values.
 //
-// The following are compared: servers (after references to the environment have been resolved, and
-// with the files to which their commands resolve in PATH), tools, policies, telemetry, services,
+// The following are compared: servers (after references to the environment have been resolved), the
+// files to which their commands resolve in PATH, tools, policies, telemetry, services,
 // connectors, all settings, environment variables that are passed to servers or that select a
 // proxy, and the working directory if the profile depends on it.
 //
-// The following are not compared: transports, the origins of values, and first_list_wait_ms, whose
-// default differs between `serve` and `stdio`.
+// The following are not compared: servers of a project file that are not approved, transports, the
+// origins of values, and first_list_wait_ms, whose default differs between `serve` and `stdio`.
 #pragma once
 
 #include <map>
@@ -25,9 +25,18 @@ namespace bulkhead::program {
 // The name of the part that contains the working directory.
 inline constexpr std::string_view folder_part = "working directory";
 
-// Maps each part's name to its hash. Examples of part names are "server github", "policy default",
-// "limits" and "environment variable HOME".
+// Maps each part's name to its hash. Examples of part names are "server github", "program of server
+// github", "policy default", "limits" and "environment variable HOME".
 using ProfileMarks = std::map<std::string, std::string>;
+
+// Returns the names of a server's two parts: its definition, and the program that PATH selects for
+// its command. The second part exists only if the command has no slash.
+std::string server_part(std::string_view server);
+std::string program_part(std::string_view server);
+
+// Returns the file to which the server's command resolves in PATH of this process. Returns an empty
+// string if there is none.
+std::string selected_program(const ServerDef &def);
 
 // `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is
 // the absolute path of the working directory.
@@ -37,8 +46,11 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
 std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMarks &b);
 
 // Returns true if at least one part is defined in configuration files, i.e. is neither an
-// environment variable nor the working directory.
+// environment variable, nor the program of a server, nor the working directory.
 bool any_in_files(const std::vector<std::string> &parts);
+
+// Returns the servers of a project file that are not used because they are not approved.
+std::vector<std::string> unapproved_servers(const Profile &profile);
 
 // Returns the names of the servers that run in the gateway's working directory.
 std::vector<std::string> servers_in_folder(const Profile &profile);

@@ -107,6 +107,24 @@ TEST_CASE("the working directory is compared only if a server or tools plugin de
   CHECK(differs(files, files, "/x", "/y").empty());
 }
 
+TEST_CASE("servers that are not approved are not compared; other disabled servers are") {
+  const Profile plain = two_servers();
+  for (const auto &[reason, same] :
+       {std::pair("not approved: run bulkhead approve", true),
+        std::pair("its definition is invalid: x", false), std::pair("", false)}) {
+    Profile repository = plain;
+    for (const char *name : {"shop", "stock"}) {
+      repository.servers.push_back(stdio_server(name));
+      repository.servers.back().disabled = true;
+      repository.servers.back().disabled_reason = reason;
+    }
+    INFO(reason);
+    CHECK(differs(plain, repository, "/x", "/x") ==
+          (same ? Parts{} : Parts{"server shop", "server stock"}));
+    CHECK(unapproved_servers(repository) == (same ? Parts{"shop", "stock"} : Parts{}));
+  }
+}
+
 TEST_CASE("only environment variables that affect servers are compared") {
   const Profile a = two_servers();
   const auto before = marks_of(a, "/x", test_key);
@@ -128,9 +146,12 @@ TEST_CASE("only environment variables that affect servers are compared") {
   ::setenv("PATH", "/nowhere", 1);
   CHECK(different_parts(found, marks_of(shell, "/x", test_key)) ==
         (different_parts(before, marks_of(a, "/x", test_key)).empty()
-             ? Parts{"server one"}
-             : Parts{"server one", "server two"}));
+             ? Parts{"program of server one"}
+             : Parts{"program of server one", "program of server two"}));
+  CHECK_FALSE(any_in_files(different_parts(found, marks_of(shell, "/x", test_key))));
+  CHECK(selected_program(shell.servers[0]).empty());
   ::setenv("PATH", path.c_str(), 1);
+  CHECK(selected_program(shell.servers[0]).ends_with("/sh"));
 }
 
 TEST_CASE("relative paths of policies and telemetry, and locked settings are compared") {

@@ -1,5 +1,6 @@
 #include "shared/running_gateway.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "bulkhead/cpp/json.hpp"
@@ -9,6 +10,7 @@
 #include "service/control_client.hpp"
 #include "service/join_json.hpp"
 #include "shared/profile_marks.hpp"
+#include "sources/profile_source.hpp"
 #include "supervisor/plan.hpp"
 
 namespace bulkhead::program {
@@ -22,13 +24,40 @@ std::string pid_of(const std::string &socket) {
   return name.substr(0, name.find('-'));
 }
 
-std::string reason_of(const FoundGateway &gateway) {
+// Returns what this process knows about the parts that differ.
+std::string own_view(const Profile &profile, const Refusal &refusal) {
+  std::string out;
+  const auto &parts = refusal.parts;
+  for (const ServerDef &def : profile.servers) {
+    if (std::find(parts.begin(), parts.end(), program_part(def.name)) == parts.end()) continue;
+    const std::string program = selected_program(def);
+    out += "; here, PATH selects " + (program.empty() ? "no program" : program) + " for server " +
+           def.name;
+  }
+  if (any_in_files(parts) && newest_change_ms(profile) > refusal.loaded_ms) {
+    out += "; `bulkhead reload` applies changed files";
+  }
+  return out;
+}
+
+// Prints the servers of the project file that the running gateway does not use either.
+void report_unapproved(const Profile &profile) {
+  const std::vector<std::string> names = unapproved_servers(profile);
+  if (names.empty()) return;
+  std::string text = names.size() == 1 ? "a server" : "servers";
+  text += " of the project file " + std::string(names.size() == 1 ? "is" : "are") +
+          " not approved and not used: " + describe_parts(names) + "; see `bulkhead approve`";
+  complain(text);
+}
+
+std::string reason_of(const FoundGateway &gateway, const Profile &profile) {
   const std::string who = "the gateway with pid " + pid_of(gateway.socket);
   if (!gateway.error.empty()) return who + ": " + gateway.error;
   if (gateway.status == http_not_found || gateway.status == http_not_allowed) {
     return who + " has a different version";
   }
-  return who + ": " + bh::json::member_text(gateway.answer, "error");
+  const Refusal refusal = read_join_refusal(gateway.answer);
+  return who + ": " + refusal.message + own_view(profile, refusal);
 }
 
 }  // namespace
@@ -60,7 +89,7 @@ GatewaySearch find_running_gateway(const Profile &profile) {
       out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;
     }
-    if (out.reason.empty()) out.reason = reason_of(gateway);
+    if (out.reason.empty()) out.reason = reason_of(gateway, profile);
   }
   return out;
 }
@@ -71,6 +100,7 @@ std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const P
   if (!search.found && !search.reason.empty()) {
     complain("no running gateway can be used, so servers are started: " + search.reason);
   }
+  if (search.found) report_unapproved(profile);
   return std::move(search.found);
 }
 

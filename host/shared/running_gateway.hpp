@@ -30,7 +30,8 @@ struct GatewaySearch {
 GatewaySearch find_running_gateway(const Profile &profile);
 
 // Finds a running gateway for a command. Returns nullopt if --own is set or no gateway is suitable.
-// If gateways are running but none is suitable, prints the reason to standard error.
+// If gateways are running but none is suitable, prints the reason to standard error. If one is
+// suitable, prints the unapproved servers of the project file, which were not compared.
 std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile);
 
 }  // namespace bulkhead::program

@@ -1,11 +1,14 @@
 #include "sources/profile_source.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "corporation/holds.hpp"
@@ -20,6 +23,7 @@
 #include "sources/file_layers.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/project_file.hpp"
+#include "sources/unmatched_names.hpp"
 #include "state/list_store.hpp"
 #include "state/pin_store.hpp"
 
@@ -293,6 +297,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
                                               ProfileUse values,
                                               const std::optional<std::string> &user_text) {
   LoadedProfile out;
+  out.loaded_ms = bh::unix_ms();
   out.file = arguments.config;
   if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
     out.file = default_config_file();
@@ -352,7 +357,36 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   return out;
 }
 
+// Adds a note for each name in a rule or tool list that no server or tool has.
+void note_unmatched_names(Profile *profile) {
+  constexpr std::size_t most = 5;
+  const Lines names = unmatched_names(*profile);
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) profile->notes.push_back(names[i]);
+  if (names.size() > most) {
+    profile->notes.push_back(std::to_string(names.size() - most) +
+                             " more names in rules and tool lists match no server or tool; run "
+                             "`bulkhead policy check`");
+  }
+}
+
 }  // namespace
+
+std::uint64_t newest_change_ms(const Profile &profile) {
+  std::set<std::string> files{profile.identity.profile, user_layer_file(),
+                              ApprovalStore().folder() + "/servers.json"};
+  for (const ServerDef &def : profile.servers) files.insert(def.origin.file);
+  for (const Profile::Shown &shown : profile.shown) files.insert(shown.origin.file);
+  std::uint64_t newest = 0;
+  for (const std::string &file : files) {
+    struct ::stat info{};
+    if (file.empty() || ::stat(file.c_str(), &info) != 0) continue;
+    // The time of the status change also covers files that were moved to this path.
+    const timespec &at = info.st_ctim;
+    newest = std::max(newest, static_cast<std::uint64_t>(at.tv_sec) * 1000 +
+                                  static_cast<std::uint64_t>(at.tv_nsec) / 1'000'000);
+  }
+  return newest;
+}
 
 Transports transports_of(const Arguments &arguments) noexcept {
   if (arguments.serves == Arguments::Serves::stdio) return Transports::stdio;
@@ -382,6 +416,8 @@ std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
   if (!loaded) return loaded;
   Lines wrong = check_plugins(&loaded->profile);
   if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  // Other commands report these names themselves.
+  if (arguments.serves != Arguments::Serves::nothing) note_unmatched_names(&loaded->profile);
   return loaded;
 }
 

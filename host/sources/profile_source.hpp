@@ -1,6 +1,7 @@
 // Loads a profile from its layers: builtin, corporate, user, file, project and command line.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -24,13 +25,24 @@ struct LoadedProfile {
   std::string file;                     // empty: there is no configuration file
   std::string project;                  // the project file; empty: there is none
   std::vector<ProfileHold> holds = {};  // settings that a layer protects from changes
+  std::uint64_t loaded_ms = 0;          // milliseconds since 1970, before the first file was read
 };
+
+// Returns the time of the newest change to a file that the profile was loaded from, or to the
+// approvals, in milliseconds since 1970. Removed files are not found.
+std::uint64_t newest_change_ms(const Profile &profile);
 
 // The default connect timeout for servers that their command may have to download first (npx, uvx,
 // docker ...). A shorter timeout would kill the server during the download, and each retry would
 // download again.
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
+
+// Added to the reason why a running gateway has disabled a server whose variable is not set.
+inline constexpr std::string_view own_environment =
+    "; variables are read from the gateway's own environment: restart the gateway with the "
+    "variable "
+    "set";
 
 // The name of the layer that connectors.json defines (see connectors.hpp).
 inline constexpr std::string_view user_layer = "user";
@@ -46,7 +58,9 @@ std::expected<LoadedProfile, std::vector<std::string>> load_for(
 std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
                                                                     Transports transports);
 
-// Calls load_for() and check_plugins(). For commands that start a gateway or apply the profile.
+// Calls load_for() and check_plugins(). For commands that start a gateway or apply the profile. If
+// `arguments` are those of a gateway, the notes include names in rules that no server or tool has
+// (unmatched_names.hpp).
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 

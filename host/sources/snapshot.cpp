@@ -122,7 +122,8 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
   Writer out(&json);
   out.begin_object().member("version", facts.version).member("command", facts.command);
   out.member("pid", facts.pid).member("uptime_ms", facts.uptime_ms);
-  out.member("config", facts.config).member("log", facts.log_file);
+  out.member("config", facts.config).member("project", facts.project);
+  out.member("log", facts.log_file);
   out.member("socket", facts.socket);
   out.member("sessions", status.sessions).member("in_flight", status.in_flight);
   out.member("calls", status.calls).member("endpoints", status.endpoints);

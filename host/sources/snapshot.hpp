@@ -32,6 +32,7 @@ struct ProcessFacts {
   std::int64_t pid = 0;
   std::uint64_t uptime_ms = 0;
   std::vector<CompartmentStatus> compartments;  // empty for a single process
+  std::string project;                          // the project file; empty: there is none
 };
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);

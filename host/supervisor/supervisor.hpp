@@ -81,6 +81,8 @@ class Supervisor {
   Result<void> run();
   // Thread-safe and async-signal-safe.
   void request_stop() noexcept;
+  // Returns true once a stop was requested or the endpoint has finished.
+  bool stopping() const noexcept { return stopping_ || stop_requested_.load(); }
 
   // Applies new slices. A compartment whose plugins are unchanged keeps running and receives the
   // new definitions of its servers. Other compartments are started, replaced or stopped. Then the

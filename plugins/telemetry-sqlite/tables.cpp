@@ -393,7 +393,8 @@ bool Tables::policy(const Row &row, Head *head) {
   text.append(detail.text("digest")).append(", by ").append(detail.text("policies"));
   const std::string_view changes = detail.text("changes");
   if (!changes.empty()) text.append("; ").append(changes);
-  return mark("policy", text, head);
+  // The time of the reload, not of the flush: decisions by the new rules are later.
+  return mark("policy", text, row.start_unix_ns, head);
 }
 
 bool Tables::unreadable(const Row &row, Head *head) {
@@ -404,8 +405,13 @@ bool Tables::unreadable(const Row &row, Head *head) {
 }
 
 bool Tables::mark(std::string_view kind, std::string_view detail, Head *head) {
-  const std::string now = time_text(bh::unix_ns());
-  begin(&marks_, *head, now);
+  return mark(kind, detail, bh::unix_ns(), head);
+}
+
+bool Tables::mark(std::string_view kind, std::string_view detail, std::uint64_t unix_ns,
+                  Head *head) {
+  const std::string time = time_text(unix_ns);
+  begin(&marks_, *head, time);
   marks_.text(kind);
   marks_.text_or_null(detail);
   return marks_.finish(head) == SQLITE_DONE;

@@ -22,6 +22,7 @@ class Tables {
   // Inserts a record. Ignores records of unknown kinds. If the detail of a record is invalid,
   // inserts a mark instead. Returns false if SQLite reports an error; *head is then invalid.
   bool put(const Row &row, record_store::Head *head);
+  // Inserts a mark with the current time.
   bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
 
  private:
@@ -37,6 +38,7 @@ class Tables {
   bool identity(const Row &row, Head *head);
   bool policy(const Row &row, Head *head);
   bool unreadable(const Row &row, Head *head);
+  bool mark(std::string_view kind, std::string_view detail, std::uint64_t unix_ns, Head *head);
 
   record_store::ChainedInsert calls_, decisions_, intents_, approvals_, net_, fs_, snapshots_,
       marks_;

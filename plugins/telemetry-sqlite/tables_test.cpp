@@ -116,6 +116,9 @@ TEST_CASE("a changed policy is recorded as a mark") {
   CHECK(w.one("SELECT group_concat(detail, '|') FROM audit_marks WHERE kind = 'policy'") ==
         "generation 1: 0 rules, digest d1, by p (x)|"
         "generation 2: 1 rule, digest d2, by p (x), q (y); 1 rule added");
+  // The marks have the times of the records, like the rows of calls.
+  CHECK(w.one("SELECT group_concat(timestamp, '|') FROM audit_marks WHERE kind = 'policy'") ==
+        "2026-09-21T14:13:20.001Z|2026-09-21T14:13:20.002Z");
 }
 
 TEST_CASE("an invalid detail is recorded as a mark, and an unknown kind is ignored") {

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "http-codec/text.hpp"
 
@@ -111,10 +112,31 @@ bool Guard::fetch_site_allowed(std::string_view site) noexcept {
          equal_ignoring_case(site, "same-origin");
 }
 
+namespace {
+
+constexpr std::string_view bearer_scheme = "bearer ";
+
+// Returns the bearer token, or an empty string if there is none.
+std::string_view bearer_token(std::string_view authorization) noexcept {
+  if (!bh::starts_with_ignoring_case(authorization, bearer_scheme)) return {};
+  return trim(authorization.substr(bearer_scheme.size()));
+}
+
+}  // namespace
+
+bool Guard::has_token(std::string_view authorization) noexcept {
+  return !bearer_token(authorization).empty();
+}
+
+std::uint64_t WrongTokens::add(std::uint64_t now_ns) noexcept {
+  ++count_;
+  if (now_ns < next_ns_) return 0;
+  next_ns_ = now_ns + interval_ns;
+  return std::exchange(count_, 0);
+}
+
 bool Guard::token_matches(std::string_view authorization) const noexcept {
-  static constexpr std::string_view scheme = "bearer ";
-  if (!bh::starts_with_ignoring_case(authorization, scheme)) return false;
-  const std::string_view given = trim(authorization.substr(scheme.size()));
+  const std::string_view given = bearer_token(authorization);
   const std::string_view wanted = config_.token;
   if (given.empty() || wanted.empty()) return false;
   std::size_t difference = given.size() ^ wanted.size();

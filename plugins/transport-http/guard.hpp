@@ -32,6 +32,8 @@ class Guard {
   // frame or a script. Returns false if another site caused the request. Clients other than
   // browsers do not send Sec-Fetch-Site, so an empty value is allowed.
   static bool fetch_site_allowed(std::string_view site) noexcept;
+  // Returns true if the Authorization header has a bearer token, right or wrong.
+  static bool has_token(std::string_view authorization) noexcept;
   // Compares the value of the Authorization header with the token in constant time.
   bool token_matches(std::string_view authorization) const noexcept;
   bool wants_token() const noexcept { return !config_.token.empty(); }
@@ -41,6 +43,19 @@ class Guard {
   std::vector<std::string> local_;  // allowed values of Host, such as "127.0.0.1:8808"
   std::uint16_t port_;
   bool by_address_;
+};
+
+// Limits the log lines about wrong tokens to one a minute.
+class WrongTokens {
+ public:
+  static constexpr std::uint64_t interval_ns = 60'000'000'000;
+
+  // Counts a request. If a line is due, returns the number of requests since the last line, and
+  // otherwise 0. The first request is always due.
+  std::uint64_t add(std::uint64_t now_ns) noexcept;
+
+ private:
+  std::uint64_t count_ = 0, next_ns_ = 0;
 };
 
 }  // namespace transport_http

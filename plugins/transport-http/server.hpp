@@ -84,6 +84,7 @@ class Server final : public ConnectionOwner {
   Route route_of(std::string_view path) const noexcept;
   bool admit(Connection &c, const RequestFeed &feed);
   bool admit_peer(Connection &c, const RequestFeed &feed);
+  bool admit_token(Connection &c, std::string_view authorization);
   bool admit_method(Connection &c, const RequestFeed &feed, Route route);
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
@@ -145,6 +146,7 @@ class Server final : public ConnectionOwner {
   std::size_t max_connections_ = 0;
   std::uint64_t sweep_min_ns_ = 0;  // resolution of the time-outs
   Guard guard_;
+  WrongTokens wrong_tokens_;
   stream_listener::StreamListener listener_;
   std::string endpoint_;
   std::unique_ptr<char[]> scratch_;

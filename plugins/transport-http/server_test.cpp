@@ -1,6 +1,8 @@
 // Tests requests and responses: statuses, sessions and the guard.
+#include "guard.hpp"
 #include "testing.hpp"
 
+using transport_http::WrongTokens;
 using namespace transport_http::testing;
 
 namespace {
@@ -257,10 +259,24 @@ TEST_CASE("a configured token is required") {
   CHECK(none.field("WWW-Authenticate") == "Bearer");
   for (const char *bad :
        {"Authorization: Bearer s3cret-tokeN\r\n", "Authorization: Bearer s3cret\r\n",
-        "Authorization: Bearer s3cret-tokens3cret-token\r\n", "Authorization: Bearer \r\n",
-        "Authorization: Basic s3cret-token\r\n"}) {
-    CHECK(ask(bad).status == 401);
+        "Authorization: Bearer s3cret-tokens3cret-token\r\n"}) {
+    const Response wrong = ask(bad);
+    CHECK(wrong.status == 401);
+    CHECK(wrong.body.find("the bearer token is wrong") != std::string::npos);
   }
+  for (const char *missing : {"", "Authorization: Bearer \r\n", "Authorization: Bearer\r\n",
+                              "Authorization: Basic s3cret-token\r\n"}) {
+    const Response response = ask(missing);
+    CHECK(response.status == 401);
+    CHECK(response.body.find("a bearer token is required") != std::string::npos);
+  }
+  // Only the first wrong token within a minute is logged.
+  std::vector<std::string> lines;
+  for (const auto &line : rig.host.logs()) {
+    if (line.text.find("bearer token is wrong") != std::string::npos) lines.push_back(line.text);
+  }
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].starts_with("rejected a request from 127.0.0.1:"));
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
   // If a client without a token requests metadata for discovery, the response says that there is
@@ -273,6 +289,16 @@ TEST_CASE("a configured token is required") {
   CHECK(rig.open.begin()->second == "token");
   CHECK(ask("Mcp-Session-Id: " + id + "\r\n").status == 401);
   for (const auto &line : rig.host.logs()) CHECK(line.text.find("s3cret") == std::string::npos);
+}
+
+TEST_CASE("wrong tokens are reported once a minute, with their number") {
+  constexpr std::uint64_t second = 1'000'000'000;
+  WrongTokens wrong;
+  CHECK(wrong.add(5 * second) == 1);
+  for (const std::uint64_t at : {5, 30, 64}) CHECK(wrong.add(at * second) == 0);
+  CHECK(wrong.add(65 * second) == 4);
+  CHECK(wrong.add(66 * second) == 0);
+  CHECK(wrong.add(200 * second) == 2);
 }
 
 TEST_CASE("a token is created once, stored by the host, and never logged") {

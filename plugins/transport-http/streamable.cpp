@@ -116,13 +116,27 @@ bool Server::admit(Connection &c, const RequestFeed &feed) {
     respond_error(c, 404, error_code, "Not found");
     return false;
   }
-  if (guard_.wants_token() && !guard_.token_matches(feed.text(Field::authorization))) {
-    respond_error(c, 401, error_code, "Unauthorized: a bearer token is required",
-                  "WWW-Authenticate: Bearer\r\n");
-    return false;
-  }
+  if (!admit_token(c, feed.text(Field::authorization))) return false;
   if (!admit_method(c, feed, route)) return false;
   return c.reply.admitted = true;
+}
+
+bool Server::admit_token(Connection &c, std::string_view authorization) {
+  if (!guard_.wants_token() || guard_.token_matches(authorization)) return true;
+  const bool wrong = Guard::has_token(authorization);
+  respond_error(c, 401, error_code,
+                wrong ? "Unauthorized: the bearer token is wrong"
+                      : "Unauthorized: a bearer token is required",
+                "WWW-Authenticate: Bearer\r\n");
+  const std::uint64_t requests = wrong ? wrong_tokens_.add(host_.now_ns()) : 0;
+  if (requests == 0) return false;
+  std::string text =
+      "rejected a request from " + std::string(c.peer()) + " because its bearer token is wrong";
+  if (requests > 1) {
+    text += ", and " + std::to_string(requests - 1) + " more since the last such message";
+  }
+  host_.log(BH_LOG_WARN, text);
+  return false;
 }
 
 bool Server::admit_peer(Connection &c, const RequestFeed &feed) {

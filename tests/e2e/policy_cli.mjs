@@ -85,6 +85,13 @@ test('policy check and doctor warn about names that no server and no tool has', 
   assert.equal(warnings.length, expected.length);
   const doctor = JSON.parse(command('doctor', '--json').stdout).filter((one) => one.result === 'warn');
   assert.deepEqual(found(doctor.map((one) => one.text)), expected);
+  // The gateway reports the names itself. At its first start, no tool list is stored.
+  const servers = expected.filter((line) => line.includes('no server is named'));
+  assert.deepEqual(found(gateway.stderr().split('\n')).filter((line) => servers.includes(line)), servers, gateway.stderr());
+  const reload = spawnSync(program, ['reload'], { env: gateway.env(), encoding: 'utf8' });
+  assert.equal(reload.status, 0, show(reload));
+  const reported = reload.stdout.split('\n').filter((line) => line.startsWith('  note: '));
+  assert.deepEqual(found(reported), expected, show(reload));
 });
 
 test('policy explain shows the decision and each evaluated rule', (t) => {

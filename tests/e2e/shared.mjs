@@ -1,8 +1,9 @@
 // Tests that `bulkhead stdio`, `tools` and `call` use the servers of a running gateway with the
 // same configuration.
 import { execFile, spawn } from 'node:child_process';
+import { request } from 'node:http';
 import { connect } from 'node:net';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { StdioClient, alive, assert, build, descendants, ended, fake, fakeMcp, node, processesWith, program, run, test, until } from './lib.mjs';
@@ -72,7 +73,7 @@ test('a per-client server is not shared', async (t) => {
 for (const [what, change] of Object.entries({
   'another value of a variable that a server gets': {
     profile: (t) => ({ mcpServers: { ...servers(t), c: { ...fake('--tool', 'c'), env: { TOKEN: '${env:SHARED_TOKEN}' } } } }),
-    env: ['first', 'second'], differs: /its configuration differs: server c/,
+    env: ['first', 'second'], differs: /its configuration differs: server c \(its definition or a variable in it\)\n/,
   },
   'another folder, with a server that starts there': {
     profile: (t) => ({ mcpServers: servers(t) }), elsewhere: true,
@@ -102,6 +103,68 @@ for (const [what, change] of Object.entries({
     assert.doesNotMatch(own.stderr, /running gateway/);
   });
 }
+
+test('the reason names the programs that PATH selects; it suggests a reload only for files that have changed', async (t) => {
+  const folders = ['first', 'second'].map((name) => t.path(name));
+  for (const folder of folders) {
+    mkdirSync(folder);
+    for (const name of ['run-a', 'run-b']) writeFileSync(join(folder, name), `#!/bin/sh\nexec '${fakeMcp}' "$@"\n`, { mode: 0o755 });
+  }
+  const server = (name) => ({ command: name, args: ['--tool', 'fast'], cwd: t.dir });
+  const profile = { mcpServers: { a: server('run-a'), b: server('run-b') } };
+  const path = (folder) => ({ PATH: `${folder}:${process.env.PATH}` });
+  const gateway = await t.gateway(profile, { env: path(folders[0]) });
+  const reasons = async (env) => (await cli(gateway, ['tools'], { env })).stderr.split('\n').filter((line) => line.includes('no running gateway can be used'));
+  assert.deepEqual(await reasons({}), []);
+  const [reason, ...more] = await reasons(path(folders[1]));
+  assert.deepEqual(more, []);
+  assert.match(reason, /its configuration differs: program of server a, program of server b; /);
+  for (const name of ['a', 'b']) {
+    assert.ok(reason.includes(`; in the gateway, PATH selects ${folders[0]}/run-${name} for server ${name}`), reason);
+    assert.ok(reason.includes(`; here, PATH selects ${folders[1]}/run-${name} for server ${name}`), reason);
+  }
+  assert.doesNotMatch(reason, /reload/);
+  // The file has changed since the gateway read it.
+  writeFileSync(gateway.config, JSON.stringify({ mcpServers: { ...profile.mcpServers, a: { ...server('run-a'), args: ['--tool', 'slow'] }, c: server('run-a') } }));
+  const [changed] = await reasons({});
+  assert.match(changed, /its configuration differs: server a \(its definition or a variable in it\), server c \(not in the gateway\); `bulkhead reload` applies changed files$/);
+  await execute(program, ['reload'], { env: gateway.env() });
+  assert.deepEqual(await reasons({}), []);
+}, { timeout: 60_000 });
+
+test('in a repository whose servers are not approved, commands use the running gateway', async (t) => {
+  const at = (def) => ({ ...def, cwd: t.dir });
+  const { a, b } = servers(t);
+  const gateway = await t.gateway({ mcpServers: { a: at(a), b: at(b) } });
+  const repo = t.path('repo');
+  mkdirSync(repo);
+  writeFileSync(join(repo, '.mcp.json'), JSON.stringify({ mcpServers: { shop: at(fake('--tool', 'buy')), stock: at(fake('--tool', 'count')) } }));
+  const notice = /^bulkhead: servers of the project file are not approved and not used: shop, stock; see `bulkhead approve`$/m;
+  const called = await cli(gateway, ['call', 'a__fast'], { cwd: repo });
+  assert.equal(called.stdout, 'fake/fast\n');
+  const client = await join_(t, gateway, { cwd: repo });
+  assert.deepEqual((await client.toolNames()).sort(), names);
+  assert.equal(serversBelow(client), 0);
+  for (const stderr of [called.stderr, client.stderr]) {
+    assert.match(stderr, notice);
+    assert.doesNotMatch(stderr, /no running gateway can be used/);
+  }
+  assert.equal(starts(t.path('a.log')), 1);
+  // No gateway uses this file, so a reload would have no effect.
+  const approving = (...words) => execute(program, words, { env: gateway.env(), cwd: repo });
+  assert.doesNotMatch((await approving('approve', '--yes', '--', 'shop')).stdout, /reload/);
+  const differs = await cli(gateway, ['call', 'a__fast'], { cwd: repo });
+  assert.match(differs.stderr, /its configuration differs: server shop \(not in the gateway\)/);
+  assert.match(differs.stderr, /a server of the project file|reload/);
+  assert.doesNotMatch((await approving('revoke', '--', 'shop')).stdout, /reload/);
+  // A gateway that was started in the repository uses the file.
+  const second = spawn(program, ['serve', '--no-listen', '--config', gateway.config], { env: gateway.env(), cwd: repo, stdio: 'ignore' });
+  t.defer(() => { second.kill('SIGTERM'); return ended(second); });
+  const { project } = await until('it runs', () => statusOf({ pid: second.pid, env: () => gateway.env() }), 10_000);
+  assert.equal(project, join(repo, '.mcp.json'));
+  assert.match((await approving('approve', '--yes', '--', 'shop')).stdout, /A running gateway uses this file: run `bulkhead reload`/);
+  assert.match((await approving('revoke', '--', 'shop')).stdout, /Running gateways keep using these servers until you run `bulkhead reload`/);
+}, { timeout: 60_000 });
 
 test('doctor says whether commands in this folder and shell use the running gateway', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
@@ -155,6 +218,30 @@ test('a call that needs approval waits for it in the running gateway', async (t)
   assert.equal((await answer).stdout, 'fake/fast\n');
 });
 
+test('a call that waits for approval for a second prints how to approve it', async (t) => {
+  const rule = { on: 'mcp.request', if: 'mcp.request.server_name == "a"', decision: 'ask' };
+  const { a, b } = servers(t);
+  const gateway = await t.gateway({ mcpServers: { a, b: { ...b, args: [...b.args, '--delay', 'fast=1500'] } }, approval: { api: true }, security: { rules: { mcp: { careful: rule } } } });
+  const calling = ['a__fast', 'a__slow'].map((name) => {
+    const child = spawn(program, ['call', name, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, stdio: ['ignore', 'ignore', 'pipe'] });
+    t.defer(() => child.kill('SIGKILL'));
+    const one = { name, child, stderr: '', done: ended(child) };
+    child.stderr.on('data', (data) => (one.stderr += data));
+    return one;
+  });
+  await until('both calls print a line', () => calling.every((one) => one.stderr.includes('\n')), 20_000);
+  const { pending } = await ask(gateway, 'GET', '/confirm/pending');
+  for (const { name, child, stderr, done } of calling) {
+    const { id } = pending.find((one) => `a__${one.name}` === name);
+    assert.equal(stderr, `bulkhead: the call waits for approval: run \`bulkhead approvals allow ${id}\` or \`deny\` in another terminal; \`bulkhead approvals\` shows the call\n`);
+    await execute(program, ['approvals', 'deny', id], { env: gateway.env() });
+    await done;
+    assert.equal(child.exitCode, 1);
+  }
+  // A slow call that waits for its server prints nothing.
+  assert.equal((await cli(gateway, ['call', 'b__fast'])).stderr, '');
+});
+
 test('a client survives a crash of the endpoint: one error, and its session continues', async (t) => {
   const log = t.path('a.log');
   const uri = 'fake://thing';
@@ -205,6 +292,40 @@ test('when the gateway exits, its clients start another one, which exits with th
   // The second client starts the next gateway.
   assert.equal((await second.tool('b__fast')).content[0].text, 'fake/fast');
   assert.equal(starts(t.path('b.log')), 3);
+}, { timeout: 60_000 });
+
+test('a gateway that is stopping admits no program', async (t) => {
+  // These servers stop only when they are killed, which takes two grace periods.
+  const stubborn = (log) => ({ command: 'sh', args: ['-c', `trap '' TERM; '${fakeMcp}' --tool fast --log '${log}'; exec sleep 60`], cwd: t.dir });
+  const gateway = await t.gateway({ mcpServers: { a: stubborn(t.path('a.log')), b: stubborn(t.path('b.log')) }, limits: { shutdown_grace_ms: 1000 } });
+  const clients = [await join_(t, gateway), await join_(t, gateway)];
+  for (const client of clients) assert.deepEqual((await client.toolNames()).sort(), ['a__fast', 'b__fast']);
+  const { socket } = await statusOf(gateway);
+  const joins = () => new Promise((done) => {
+    const body = JSON.stringify({ key: 'k'.repeat(32), marks: {} });
+    const req = request({ socketPath: socket, method: 'POST', path: '/join', headers: { 'Content-Length': body.length } }, (res) => {
+      let data = '';
+      res.on('data', (part) => (data += part));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', () => done(null));
+    req.end(body);
+  });
+  assert.equal((await joins()).status, 409);
+  gateway.mayExit = true;
+  process.kill(gateway.pid, 'SIGTERM');
+  const answer = await until('the gateway is stopping', async () => {
+    const now = await joins();
+    return now?.status !== 409 && now;
+  });
+  assert.deepEqual(answer, { status: 503, error: 'it is stopping' });
+  await gateway.exited;
+  // The clients use another gateway, and each of their calls has a result.
+  for (const client of clients) {
+    for (const name of ['a__fast', 'b__fast']) assert.equal((await client.tool(name, {}, { timeout: 20_000 })).content[0].text, 'fake/fast');
+  }
+  assert.equal(starts(t.path('a.log')), 2);
+  assert.ok(clients.every((client) => !/lost/.test(client.stderr)), clients.map((client) => client.stderr).join());
 }, { timeout: 60_000 });
 
 test('when the gateway exits, its clients join another one with the same configuration', async (t) => {

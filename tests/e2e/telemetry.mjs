@@ -384,8 +384,11 @@ for (const place of ['compartments', 'single-process']) {
     assert.deepEqual(brief(await calls('--limit', '1', '--server', 'local')), ['local tools/call no denied']);
     const denied = (await records.command('calls', '--denied')).stdout;
     assert.match(denied, /rule security\.rules\.mcp\.blocked; .*not this one/);
-    for (const words of [['--denied', '--server', 'other'], ['--tool', "o'k"], ['--server', 'x" OR 1']]) {
-      assert.equal((await records.command('calls', ...words)).stdout, 'No recorded call matches.\n', words.join(' '));
+    assert.equal((await records.command('calls', '--denied', '--server', 'other')).stdout, 'No recorded call matches.\n');
+    for (const [words, text] of [[['--tool', "o'k"], `tool "o'k"`], [['--server', 'x" OR 1'], 'server "x" OR 1"']]) {
+      const failed = await records.command('calls', ...words).catch((error) => error);
+      assert.deepEqual([failed.code, failed.stdout], [1, '']);
+      assert.ok(failed.stderr.startsWith(`bulkhead: no recorded call has the ${text}`), failed.stderr);
     }
     for (const words of [['--server', ''], ['--tool'], ['--denied=maybe'], ['--local']]) {
       assert.equal((await records.command('calls', ...words).catch((error) => error)).code, 2, words.join(' '));

@@ -124,6 +124,39 @@ both('a reload that adds a server without its variable names it, and other serve
   assert.ok(alive(pid));
 });
 
+// Setting a variable in a shell changes nothing in a gateway that is running. Each command names the
+// reason and the remedy.
+both('a variable that is set after the start: reload, restart and doctor say that the gateway must be restarted', async (t, args) => {
+  const keyed = (variable) => ({ ...fake('--tool', 'x'), env: { KEY: `\${env:${variable}}` } });
+  const list = { 'late-a': keyed('LATE_A'), 'late-b': keyed('LATE_B'), good: fake('--tool', 'ok') };
+  const gateway = await t.gateway({ mcpServers: list }, { args });
+  const shell = (words) => execute(program, words, { env: { ...gateway.env(), LATE_A: 'a', LATE_B: 'b' }, cwd: gateway.dir })
+    .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
+  const remedy = "variables are read from the gateway's own environment: restart the gateway with the variable set";
+  const reload = await shell(['reload']);
+  assert.equal(reload.code, 0, show(reload));
+  const [{ notes }] = JSON.parse((await shell(['reload', '--json'])).stdout).gateways;
+  const doctor = JSON.parse((await shell(['doctor', '--json', '--config', gateway.config])).stdout);
+  for (const [name, variable] of [['late-a', 'LATE_A'], ['late-b', 'LATE_B']]) {
+    const lines = reload.stdout.split('\n').filter((line) => line.includes(`"${name}"`));
+    assert.equal(lines.length, 1, show(reload));
+    assert.match(lines[0], new RegExp(`^  note: ~/gateway\\.json.*server "${name}" is disabled: the environment variable ${variable} is not set`));
+    assert.ok(lines[0].endsWith(`; ${remedy}`), lines[0]);
+    assert.equal(notes.filter((note) => note.includes(`"${name}"`) && note.endsWith(remedy)).length, 1, show(notes));
+    const restart = await shell(['mcp', 'restart', name]);
+    assert.equal(restart.code, 1, show(restart));
+    assert.match(restart.stdout + restart.stderr, new RegExp(`server ${name} is disabled: the environment variable ${variable} is not set.*; ${remedy}`));
+    const found = doctor.filter((one) => one.text.startsWith(`server ${name} is disabled`));
+    assert.deepEqual(found.map((one) => one.result), ['warn'], show(doctor));
+    assert.match(found[0].text, new RegExp(`is disabled in the running gateway: the environment variable ${variable} is not set`));
+    assert.match(found[0].advice, /own environment, not from this shell\. Restart the gateway/);
+    if (args.length) continue; // a gateway in one process is not shared
+    const [sharing] = doctor.filter((one) => one.text.startsWith('`bulkhead stdio`'));
+    assert.match(sharing.text, new RegExp(`in the gateway, server ${name} is disabled: the environment variable ${variable} is not set`));
+  }
+  assert.ok(!doctor.some((one) => /server good is disabled/.test(one.text)));
+});
+
 both('the connector API rejects a server whose variable is not set', async (t, args) => {
   const gateway = await t.gateway({ mcpServers: { good: fake('--tool', 'ok') } }, { args });
   const { socket } = await statusOf(gateway);

@@ -1,11 +1,11 @@
-#include "commands/unmatched_names.hpp"
+#include "sources/unmatched_names.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "bulkhead/cpp/json.hpp"
 #include "catalog/names.hpp"
-#include "commands/known_tools.hpp"
+#include "sources/known_tools.hpp"
 #include "common/suggestion.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"

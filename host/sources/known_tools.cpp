@@ -1,4 +1,4 @@
-#include "commands/known_tools.hpp"
+#include "sources/known_tools.hpp"
 
 #include "common/text.hpp"
 #include "mcp/scan.hpp"

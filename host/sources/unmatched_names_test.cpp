@@ -1,5 +1,5 @@
 // Tests finding names in rules and tool lists that do not match any server or tool.
-#include "commands/unmatched_names.hpp"
+#include "sources/unmatched_names.hpp"
 
 #include <catch2/catch.hpp>
 
