@@ -553,7 +553,7 @@ TEST_CASE(
   CHECK(w.pending().size() == 5);
   CHECK(c.got.empty());
   c.call("6", "a__x");
-  CHECK(c.has("too many calls of this session are already waiting (limits.approvals_per_session"));
+  CHECK(c.has("too many calls of this client are already waiting (limits.approvals_per_session"));
   c.call("7", "a__y");
   REQUIRE(w.sends(1));
   w.result();
