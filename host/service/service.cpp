@@ -294,9 +294,12 @@ void Service::rejected(const Job &job) {
                          ? (later ? "not confirmed" : "nothing was changed")
                          : "saved; the change takes effect after a restart or reload";
   std::vector<std::string> all{error.text};
-  // The text is the first of the errors, and their number.
-  if (!job.policy_errors.empty() && error.text.starts_with(job.policy_errors.front())) {
-    all = job.policy_errors;
+  if (!job.policy_errors.empty()) {
+    // The text usually begins with the first of the errors. It may be cut.
+    const std::string_view first = std::string_view(job.policy_errors.front()).substr(0, 100);
+    const bool other = error.text.find(first) == std::string::npos;
+    if (!other) all.clear();
+    all.insert(all.begin(), job.policy_errors.begin(), job.policy_errors.end());
   }
   finish(refuse_with(BH_E_INTERNAL, what, std::move(all)));
 }
