@@ -11,7 +11,6 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
-#include "sources/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/findings.hpp"
 #include "common/paths.hpp"
@@ -30,6 +29,7 @@
 #include "sources/plugin_check.hpp"
 #include "sources/profile_source.hpp"
 #include "sources/snapshot.hpp"
+#include "sources/unmatched_names.hpp"
 #include "state/list_store.hpp"
 
 namespace bulkhead::program {
@@ -468,10 +468,10 @@ class Doctor {
   const Arguments &arguments_;
   Findings findings_;
   std::string state_dir_;
-  std::set<std::string> roots_off_;                // servers that have requested roots
-  std::map<std::string, std::string> unapproved_;  // unapproved_note(), by server
+  std::set<std::string> roots_off_;                    // servers that have requested roots
+  std::map<std::string, std::string> unapproved_;      // unapproved_note(), by server
   std::map<std::string, std::string> disabled_there_;  // reasons in running gateways, by server
-  std::vector<std::string> served_;                // endpoints of running gateways
+  std::vector<std::string> served_;                    // endpoints of running gateways
 };
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "catalog/names.hpp"
-#include "sources/known_tools.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "sources/known_tools.hpp"
 
 namespace bulkhead::program {
 namespace {

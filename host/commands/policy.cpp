@@ -12,12 +12,12 @@
 #include "commands/listed_call.hpp"
 #include "commands/profile_policies.hpp"
 #include "commands/running_policy.hpp"
-#include "sources/unmatched_names.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "sources/unmatched_names.hpp"
 
 namespace bulkhead::program {
 namespace {

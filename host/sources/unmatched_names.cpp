@@ -5,12 +5,12 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "catalog/names.hpp"
-#include "sources/known_tools.hpp"
 #include "common/suggestion.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/diagnostics.hpp"
+#include "sources/known_tools.hpp"
 
 namespace bulkhead::program {
 namespace {
