@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "base/idle_memory.hpp"
 #include "command_line/commands.hpp"
@@ -36,6 +37,10 @@ class Gateway {
     HostOptions options;
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
       front_.log(level, component, text);
+      // Plugins may log on other threads.
+      if (std::this_thread::get_id() == thread_ && service_ != nullptr) {
+        service_->on_log(level, component, text);
+      }
     };
     options.log_level = front_.log_level();
     set_policy_hang_handler([this](std::string_view policy, std::uint64_t limit_ms) {
@@ -170,6 +175,7 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
+  const std::thread::id thread_ = std::this_thread::get_id();  // the thread of the event loop
   // Declared before host_, whose pool threads use these members until it is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;

@@ -66,6 +66,7 @@ class SupervisedGateway {
     SupervisorHooks hooks;
     hooks.log = [this](LogLevel level, std::string_view component, std::string_view text) {
       front_.log(level, component, text);
+      if (service_ != nullptr) service_->on_log(level, component, text);
     };
     hooks.on_ready = [this] { ready_ = true; };
     hooks.on_status = [this] { on_status(); };

@@ -67,7 +67,10 @@ struct Service::Job {
   std::vector<std::string> errors;
   // The following members are set later, on the loop's thread.
   std::vector<std::string> notes;
+  std::vector<std::string> policies;       // their IDs
+  std::vector<std::string> policy_errors;  // logged while the profile was applied
   ApplyReport report;
+  Error failure;  // why the profile was rejected
   std::uint64_t deadline_ns = 0;
 
   void prepare() {
@@ -264,23 +267,53 @@ void Service::prepared(Job &job) {
   if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
   job.notes = reload_notes(job.change.next.profile);
   for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
+  for (const PluginUse &use : job.change.next.profile.policies) job.policies.push_back(use.id);
   backend_.apply(std::move(job.change.next),
                  [this, alive = std::weak_ptr(alive_), &job](Result<ApplyReport> report) {
                    if (!alive.expired()) applied(job, std::move(report));
                  });
 }
 
+void Service::on_log(LogLevel level, std::string_view component, std::string_view text) {
+  if (jobs_.empty() || level != LogLevel::error) return;
+  Job &job = *jobs_.front();
+  const bool is_policy =
+      std::find(job.policies.begin(), job.policies.end(), component) != job.policies.end();
+  if (!is_policy || job.policy_errors.size() >= max_policy_errors) return;
+  job.policy_errors.push_back("policies." + std::string(component) + ": " + std::string(text));
+}
+
+// Sends the response to a change that was rejected.
+void Service::rejected(const Job &job) {
+  const Error &error = job.failure;
+  // BH_E_UNAVAILABLE: the endpoint was restarted during the change and has started with the new
+  // profile.
+  const bool later = error.code == BH_E_UNAVAILABLE;
+  if (later) restarts_ = job.restarts;
+  const char *what = job.what == What::reload || job.what == What::restart
+                         ? (later ? "not confirmed" : "nothing was changed")
+                         : "saved; the change takes effect after a restart or reload";
+  std::vector<std::string> all{error.text};
+  if (!job.policy_errors.empty()) {
+    // The text usually begins with the first of the errors. It may be cut.
+    const std::string_view first = std::string_view(job.policy_errors.front()).substr(0, 100);
+    const bool other = error.text.find(first) == std::string::npos;
+    if (!other) all.clear();
+    all.insert(all.begin(), job.policy_errors.begin(), job.policy_errors.end());
+  }
+  finish(refuse_with(BH_E_INTERNAL, what, std::move(all)));
+}
+
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
-    // BH_E_UNAVAILABLE: the endpoint was restarted during the change and has started with the new
-    // profile.
-    const bool later = report.error().code == BH_E_UNAVAILABLE;
-    if (later) restarts_ = job.restarts;
-    const char *what = job.what == What::reload || job.what == What::restart
-                           ? (later ? "not confirmed" : "nothing was changed")
-                           : "saved; the change takes effect after a restart or reload";
-    return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
+    job.failure = std::move(report.error());
+    timer_ = reactor_.timer_start(this, log_wait_ms, bh::callback(this, [](Service &self) {
+                                    self.timer_ = 0;
+                                    self.rejected(*self.jobs_.front());
+                                  }));
+    if (timer_ == 0) rejected(job);
+    return;
   }
   restarts_ = job.restarts;
   job.report = *std::move(report);

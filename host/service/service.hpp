@@ -46,6 +46,9 @@ class Service {
   // The response to a reload is sent when the servers have settled, but no later than after this
   // time.
   static constexpr std::uint64_t settle_ms = 10'000;
+  // After a rejected reload, log lines of policies in other processes are awaited for this time.
+  static constexpr std::uint64_t log_wait_ms = 50;
+  static constexpr std::size_t max_policy_errors = 100;  // further errors are only in the log
 
   // `arguments` are the arguments with which the running profile was loaded.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
@@ -56,6 +59,10 @@ class Service {
   // Handles all requests except ServiceRequest::admit and ServiceRequest::metrics_listener. `value`
   // is untrusted.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
+  // Must be called for each log line of a plugin. If a reload is rejected, the response contains
+  // all errors that the policies have logged; the text that a plugin returns is limited to a few
+  // hundred bytes.
+  void on_log(LogLevel level, std::string_view component, std::string_view text);
   // Reloads the profile after SIGHUP. The result is only logged.
   void reload();
 
@@ -74,6 +81,7 @@ class Service {
   void start_next();
   void prepared(Job &job);
   void applied(Job &job, Result<ApplyReport> report);
+  void rejected(const Job &job);
   void wait_settled();
   void on_host_status(const HostStatus &status);
   void finish(ServiceAnswer answer);

@@ -52,7 +52,7 @@ void LocalClients::add_to(Profile &profile) const {
 // Names the differences, and for each server what differs. The program that has sent the request
 // adds its own view.
 std::string LocalClients::differences(const std::vector<std::string> &parts, const Profile &profile,
-                                      const std::map<std::string, std::string> &theirs) const {
+                                      const ProfileMarks &ours, const ProfileMarks &theirs) const {
   const auto differs = [&](const std::string &part) {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
   };
@@ -60,19 +60,17 @@ std::string LocalClients::differences(const std::vector<std::string> &parts, con
   std::string details;
   for (std::string &part : named) {
     if (!part.starts_with(server_part(""))) continue;
-    const std::string_view name = std::string_view(part).substr(server_part("").size());
-    const bool ours = std::any_of(profile.servers.begin(), profile.servers.end(),
-                                  [&](const ServerDef &def) { return def.name == name; });
-    part += !ours                    ? " (not in the gateway)"
+    part += !ours.contains(part)     ? " (not in the gateway)"
             : !theirs.contains(part) ? " (only in the gateway)"
                                      : " (its definition or a variable in it)";
   }
+  std::size_t programs = 0;
   for (const ServerDef &def : profile.servers) {
     if (def.unmet && differs(server_part(def.name))) {
       details += "; in the gateway, server " + printable(def.name) +
                  " is disabled: " + printable(def.disabled_reason) + std::string(own_environment);
     }
-    if (differs(program_part(def.name))) {
+    if (differs(program_part(def.name)) && programs++ < max_named_parts) {
       const std::string program = selected_program(def);
       details += "; in the gateway, PATH selects " +
                  (program.empty() ? "no program" : printable(program)) + " for server " +
@@ -112,7 +110,7 @@ ServiceAnswer LocalClients::answer(std::string_view request, const Profile &prof
                      server_part(std::string_view(part).substr(program_part("").size()))) !=
                parts.end();
   });
-  Refusal refusal{differences(parts, profile, wanted.marks), {}, parts, loaded_ms};
+  Refusal refusal{differences(parts, profile, ours, wanted.marks), {}, parts, loaded_ms};
   return {BH_E_DENIED, to_bytes(refusal)};
 }
 

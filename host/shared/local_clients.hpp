@@ -8,13 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "profile/profile.hpp"
 #include "service/service_protocol.hpp"
+#include "shared/profile_marks.hpp"
 
 namespace bulkhead::program {
 
@@ -38,7 +38,7 @@ class LocalClients {
 
  private:
   std::string differences(const std::vector<std::string> &parts, const Profile &profile,
-                          const std::map<std::string, std::string> &theirs) const;
+                          const ProfileMarks &ours, const ProfileMarks &theirs) const;
 
   const std::string path_, token_, folder_;
 };

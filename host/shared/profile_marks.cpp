@@ -222,7 +222,7 @@ bool any_in_files(const std::vector<std::string> &parts) {
 }
 
 std::string describe_parts(const std::vector<std::string> &parts) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t most = max_named_parts;
   std::string out;
   for (std::size_t i = 0; i < std::min(parts.size(), most); ++i) {
     out += (i == 0 ? "" : ", ") + parts[i];

@@ -55,6 +55,8 @@ std::vector<std::string> unapproved_servers(const Profile &profile);
 // Returns the names of the servers that run in the gateway's working directory.
 std::vector<std::string> servers_in_folder(const Profile &profile);
 
+// Messages name at most this many parts.
+inline constexpr std::size_t max_named_parts = 3;
 // Returns, for example, "server github, limits, naming and 3 more".
 std::string describe_parts(const std::vector<std::string> &parts);
 

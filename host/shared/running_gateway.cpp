@@ -28,8 +28,10 @@ std::string pid_of(const std::string &socket) {
 std::string own_view(const Profile &profile, const Refusal &refusal) {
   std::string out;
   const auto &parts = refusal.parts;
+  std::size_t programs = 0;
   for (const ServerDef &def : profile.servers) {
     if (std::find(parts.begin(), parts.end(), program_part(def.name)) == parts.end()) continue;
+    if (programs++ == max_named_parts) break;
     const std::string program = selected_program(def);
     out += "; here, PATH selects " + (program.empty() ? "no program" : program) + " for server " +
            def.name;

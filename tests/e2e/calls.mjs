@@ -16,7 +16,7 @@ async function twoClients(t, options = {}) {
   for (const name of ['a.txt', 'b.txt', 'c.txt']) writeFileSync(join(work, name), name);
   const gateway = await t.gateway({
     mcpServers: { vault: fake('--tool', 'get', '--tool', 'get__all') },
-    tools: { work: { plugin: 'builtin-files', workspaces: [{ path: work, write: true }] } },
+    tools: { work: { plugin: 'builtin-files', path: work, write: true } },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
     ...options,
   });

@@ -99,6 +99,26 @@ both('A29 an invalid profile changes nothing and is reported in full', async (t,
   await assert.rejects(execute(program, ['reload'], { env: gateway.env() }), (error) => error.code === 1 && /comand/.test(error.stdout));
 });
 
+both('a reload with wrong rules reports every error', async (t, args) => {
+  const servers = { one: fake('--tool', 'a') };
+  const gateway = await t.gateway({ mcpServers: servers }, { args });
+  const rules = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`r${i}`, { on: 'mcp.request', if: i % 2 ? 'mcp.request.tool_name ==' : 'nothing.known == 1', decision: 'block' }]));
+  const names = Object.keys(rules);
+  // Also a second time, and with a single error.
+  for (const some of [names, names, names.slice(3, 4)]) {
+    write(gateway, { mcpServers: servers, security: { rules: { mcp: Object.fromEntries(some.map((name) => [name, rules[name]])) } } });
+    const answer = await ask(gateway, 'POST', '/reload-config');
+    assert.deepEqual([answer.success, answer.message], [false, 'nothing was changed']);
+    const named = answer.failures.map(({ message }) => /^policies\.default: \S*gateway\.json:\d+: security\.rules\.mcp\.(r\d)\.if: \d+:\d+: /.exec(message)?.[1]);
+    assert.deepEqual(named.sort(), some, JSON.stringify(answer.failures));
+    const { code, stdout } = await execute(program, ['reload'], { env: gateway.env() }).catch((error) => error);
+    assert.equal(code, 1);
+    const lines = stdout.split('\n').filter((line) => line.startsWith('  policies.default: '));
+    assert.deepEqual(lines.map((line) => /mcp\.(r\d)\.if/.exec(line)[1]).sort(), some, stdout);
+    assert.doesNotMatch(stdout, /see the log/);
+  }
+});
+
 both('SIGHUP and bulkhead reload are equivalent; changes that need a restart are reported', async (t, args) => {
   const servers = { one: fake('--tool', 'a') };
   const gateway = await t.gateway({ mcpServers: servers }, { args });
