@@ -15,7 +15,8 @@ namespace bulkhead::mcp {
 inline constexpr json::KnownName param_names[] = {
     "_meta",         "ref",       "name",    "uri",           "cursor",          "arguments",
     "progressToken", "requestId", "level",   "elicitationId", "protocolVersion", "capabilities",
-    "clientInfo",    "argument",  "context", "task",          "inputResponses",  "requestState"};
+    "clientInfo",    "argument",  "context", "task",          "inputResponses",  "requestState",
+    "taskId"};
 enum ParamName : unsigned {
   meta_param,
   ref_param,
@@ -26,9 +27,10 @@ enum ParamName : unsigned {
   context_param,
   task_param,
   input_responses_param,
-  request_state_param
+  request_state_param,
+  task_id_param
 };
-static_assert(std::size(param_names) == request_state_param + 1);
+static_assert(std::size(param_names) == task_id_param + 1);
 
 // Sets of ParamName bits. Both are empty for methods that are not listed here.
 struct MethodParams {
@@ -58,6 +60,12 @@ constexpr MethodParams params_of(Method method) noexcept {
     case Method::completion_complete:
       return {meta | param_bit(ref_param) | param_bit(argument_param) | param_bit(context_param),
               0};
+    case Method::tasks_get:
+    case Method::tasks_result:
+    case Method::tasks_cancel:
+      return {meta | param_bit(task_id_param), 0};
+    case Method::tasks_update:
+      return {meta | param_bit(task_id_param), param_bit(input_responses_param)};
     default:
       return {};
   }

@@ -28,6 +28,11 @@ constexpr std::string_view method_names[] = {"",
                                              "sampling/createMessage",
                                              "elicitation/create",
                                              "subscriptions/listen",
+                                             "tasks/get",
+                                             "tasks/result",
+                                             "tasks/list",
+                                             "tasks/update",
+                                             "tasks/cancel",
                                              "notifications/initialized",
                                              "notifications/cancelled",
                                              "notifications/progress",
@@ -38,6 +43,8 @@ constexpr std::string_view method_names[] = {"",
                                              "notifications/prompts/list_changed",
                                              "notifications/roots/list_changed",
                                              "notifications/elicitation/complete",
+                                             "notifications/tasks",
+                                             "notifications/tasks/status",
                                              "notifications/subscriptions/acknowledged"};
 constexpr auto first_known = static_cast<std::size_t>(Method::initialize);
 static_assert(std::size(method_names) ==
@@ -70,6 +77,7 @@ bool is_read(Method method) noexcept {
     case Method::prompts_list:
     case Method::prompts_get:
     case Method::completion_complete:
+    case Method::tasks_get:
       return true;
     default:
       return false;

@@ -12,7 +12,7 @@ namespace bulkhead::mcp {
 Method method_of(std::string_view inside) noexcept;
 
 // Returns true for requests that do not change a server's state, so they can be retried: lists,
-// reads, prompts, completion, server/discover.
+// reads, prompts, completion, tasks/get, server/discover.
 bool is_read(Method method) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -22,18 +22,13 @@ NameMember name_member_of(std::string_view message, const Scan &scan) {
       return {scan.name.in(message), "params.name"};
     case Method::resources_read:
       return {scan.uri.in(message), "params.uri"};
-    case Method::other:
-      break;
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+      return {scan.task_id.in(message), "params.taskId"};
     default:
       return {};
   }
-  const std::string_view method = scan.method_text.in(message);
-  for (const std::string_view of_task : {"tasks/get", "tasks/update", "tasks/cancel"}) {
-    if (json::same_text(method.substr(1, method.size() - 2), of_task)) {
-      return {member(scan.params.in(message), "taskId"), "params.taskId"};
-    }
-  }
-  return {};
 }
 
 std::optional<std::string_view> text_of(std::string_view token, std::string *scratch) {

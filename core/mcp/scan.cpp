@@ -76,9 +76,10 @@ constexpr ParamRule param_rules[] = {{&Scan::meta, object_type},
                                      {&Scan::client_info, object_type},
                                      {&Scan::argument, any_type},
                                      {&Scan::context, any_type},
+                                     {&Scan::task, object_type},
                                      {nullptr, 0},
                                      {nullptr, 0},
-                                     {nullptr, 0}};
+                                     {&Scan::task_id, string_type}};
 static_assert(std::size(param_names) == std::size(param_rules));
 
 enum RefName : int { ref_type_name, ref_name_name, ref_uri_name };

@@ -65,6 +65,11 @@ enum class Method : std::uint8_t {
   sampling_create_message,
   elicitation_create,
   subscriptions_listen,
+  tasks_get,
+  tasks_result,
+  tasks_list,
+  tasks_update,
+  tasks_cancel,
   notifications_initialized,
   notifications_cancelled,
   notifications_progress,
@@ -75,6 +80,8 @@ enum class Method : std::uint8_t {
   notifications_prompts_list_changed,
   notifications_roots_list_changed,
   notifications_elicitation_complete,
+  notifications_tasks,
+  notifications_tasks_status,
   notifications_subscriptions_acknowledged
 };
 
@@ -113,6 +120,8 @@ struct Scan {
   Range client_info;       // params.clientInfo: object
   Range argument;          // any value
   Range context;           // any value
+  Range task;              // params.task (2025-11-25): object
+  Range task_id;           // params.taskId: string
   // Members of params._meta in requests of MCP 2026-07-28. A range is empty if the member is
   // missing or has a different type than listed here.
   Range meta_revision;      // io.modelcontextprotocol/protocolVersion: string
@@ -128,10 +137,12 @@ struct Scan {
 
   // The number of members of `params` that MCP's schema does not define for the method. Counted
   // only for requests that are forwarded to servers: tools/call, resources/read,
-  // resources/subscribe, resources/unsubscribe, prompts/get and completion/complete.
+  // resources/subscribe, resources/unsubscribe, prompts/get, completion/complete, tasks/get,
+  // tasks/result, tasks/update and tasks/cancel.
   std::uint32_t unknown_params = 0;
   // Set only for requests that are forwarded to servers. extra_params: `params` has a member other
-  // than _meta and the method's own members among name, arguments, uri, ref, argument and context.
+  // than _meta and the method's own members among name, arguments, uri, ref, argument, context and
+  // taskId.
   // extra_ref: `ref` has unknown members, or both a name and a URI.
   bool extra_params = false;
   bool extra_ref = false;

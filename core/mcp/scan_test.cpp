@@ -274,6 +274,11 @@ TEST_CASE("unknown and extra params are counted for each method") {
       {"resources/read", R"({"uri":"u","requestState":1})", R"({"requestState":1})",
        R"({"uri":"u","requestState":1})", 0},
       {"completion/complete", R"({"requestState":"s"})", R"({"requestState":"s"})", "{}", 1},
+      {"tasks/get", R"({"taskId":"t","x":1})", R"({"x":1})", R"({"taskId":"t"})", 1},
+      {"tasks/update", R"({"taskId":"t","inputResponses":{}})", R"({"inputResponses":{}})",
+       R"({"taskId":"t","inputResponses":{}})", 0},
+      {"tasks/cancel", R"({"taskId":"t","task":{}})", R"({"task":{}})", R"({"taskId":"t"})", 1},
+      {"tools/call", R"({"name":"n","task":{}})", R"({"task":{}})", R"({"name":"n","task":{}})", 0},
       // Requests of these methods are not forwarded unchanged.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
@@ -295,6 +300,14 @@ TEST_CASE("unknown and extra params are counted for each method") {
   const std::string m = call("completion/complete", R"({"argument":{"a":1},"context":[2]})");
   CHECK(run(m).scan.argument.in(m) == R"({"a":1})");
   CHECK(run(m).scan.context.in(m) == "[2]");
+  const std::string task = call("tasks/result", R"({"taskId":"t","task":{"ttl":1}})");
+  CHECK(run(task).scan.method == Method::tasks_result);
+  CHECK(run(task).scan.task_id.in(task) == R"("t")");
+  CHECK(run(task).scan.task.in(task) == R"({"ttl":1})");
+  const std::string wrong = call("tasks/get", R"({"taskId":7,"task":true})");
+  CHECK(run(wrong).scan.task_id.empty());
+  CHECK(run(wrong).scan.task.empty());
+  check_refused(with_params(R"({"taskid":"t"})"), -32600, "7");
   const std::string named = call("prompts/get", R"({"name":"n","a\n":1,"b":1,"c":1,"d":1})");
   CHECK(unknown_param_names(named, run(named).scan) == R"("a\n", "b", "c" and 1 more)");
   const std::string long_name =

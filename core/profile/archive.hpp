@@ -98,16 +98,17 @@ void archive(Ar &ar, Limits &v) {
          call_timeout_ms, request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms,
          first_list_wait_ms, grace_ms, drain_ms, retry_min_ms, retry_max_ms, in_flight_per_session,
          queued_per_server, asks_per_session, subscriptions_per_session, listens_per_client,
-         items_per_server, list_bytes_per_server, page_items, idle_view_ms, policy_timeout_ms,
-         policy_waiting_bytes, approval_timeout_ms, approvals_waiting, approvals_per_session,
-         approvals_bytes, plugin_init_ms, stderr_bytes] = v;
+         task_lifetime_ms, items_per_server, list_bytes_per_server, page_items, idle_view_ms,
+         policy_timeout_ms, policy_waiting_bytes, approval_timeout_ms, approvals_waiting,
+         approvals_per_session, approvals_bytes, plugin_init_ms, stderr_bytes] = v;
   ar(message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes, write_queue_bytes,
      write_stall_ms, request_read_ms, shutdown_grace_ms, connect_timeout_ms, call_timeout_ms,
      request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms, first_list_wait_ms, grace_ms, drain_ms,
      retry_min_ms, retry_max_ms, in_flight_per_session, queued_per_server, asks_per_session,
-     subscriptions_per_session, listens_per_client, items_per_server, list_bytes_per_server,
-     page_items, idle_view_ms, policy_timeout_ms, policy_waiting_bytes, approval_timeout_ms,
-     approvals_waiting, approvals_per_session, approvals_bytes, plugin_init_ms, stderr_bytes);
+     subscriptions_per_session, listens_per_client, task_lifetime_ms, items_per_server,
+     list_bytes_per_server, page_items, idle_view_ms, policy_timeout_ms, policy_waiting_bytes,
+     approval_timeout_ms, approvals_waiting, approvals_per_session, approvals_bytes, plugin_init_ms,
+     stderr_bytes);
 }
 
 template <class Ar>

@@ -188,8 +188,9 @@ struct Limits {
   std::uint32_t queued_per_server = 1024;
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
-  std::uint32_t listens_per_client = 8;     // open subscriptions/listen requests
-  std::uint32_t items_per_server = 10'000;  // limit for each kind of item
+  std::uint32_t listens_per_client = 8;         // open subscriptions/listen requests
+  std::uint64_t task_lifetime_ms = 86'400'000;  // how long the client's id of a task is valid
+  std::uint32_t items_per_server = 10'000;      // limit for each kind of item
   std::uint64_t list_bytes_per_server = 32ull << 20;
   std::uint32_t page_items = 1000;          // items in one page of a list
   std::uint64_t idle_view_ms = 300'000;     // how long lanes that no client uses are kept

@@ -95,6 +95,7 @@ constexpr Key<Limits> kLimits[] = {
     number<&Limits::asks_per_session>("asks_per_session", 1, 65'536),
     number<&Limits::subscriptions_per_session>("subscriptions_per_session", 0, 1'000'000),
     number<&Limits::listens_per_client>("listens_per_client", 0, 65'536),
+    number<&Limits::task_lifetime_ms>("task_lifetime_ms", 1000, 30 * kDay),
     number<&Limits::items_per_server>("items_per_server", 1, 1'000'000),
     number<&Limits::list_bytes_per_server>("list_bytes_per_server", 1024, 4 * kGiB),
     number<&Limits::page_items>("page_items", 1, 1'000'000),

@@ -27,8 +27,9 @@ class AnswerForm {
   virtual ~AnswerForm() = default;
 
   // Returns an error message if this result is not a valid response to the method, and an empty
-  // string otherwise. The message is phrased to follow 'server "x" '.
-  virtual std::string problem(const Message &answer, mcp::Method method) const = 0;
+  // string otherwise. `task` is true if the server may respond with a task. The message is phrased
+  // to follow 'server "x" '.
+  virtual std::string problem(const Message &answer, mcp::Method method, bool task) const = 0;
 
   // Returns true if the error may mean that the server is of another generation, because such a
   // server may send it in response to any request.

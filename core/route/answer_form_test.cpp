@@ -38,9 +38,10 @@ std::string edited(const std::string &result) {
   CHECK(out.starts_with(R"({"jsonrpc":"2.0","id":7,"result":)"));
   return std::string(mcp::member(out, "result"));
 }
-std::string problem(const std::string &result, mcp::Method method = mcp::Method::tools_call) {
+std::string problem(const std::string &result, mcp::Method method = mcp::Method::tools_call,
+                    bool task = false) {
   const Answer answer(result);
-  return form.problem(answer.get(), method);
+  return form.problem(answer.get(), method, task);
 }
 
 }  // namespace
@@ -123,6 +124,7 @@ TEST_CASE("an unknown result type is an invalid answer") {
     CHECK_FALSE(problem(bad).empty());
   }
   CHECK(problem(R"({"resultType":"task"})") == R"(sent a result with the unknown type "task")");
+  CHECK(problem(R"({"resultType":"task"})", mcp::Method::tools_call, true).empty());
 }
 
 TEST_CASE("errors between the gateway and its server do not reach clients of a session") {

@@ -42,6 +42,8 @@ void Call::clear() {
   input = nullptr;
   exchange = nullptr;
   answer_form = nullptr;
+  task = TaskRole::none;
+  bridge = nullptr;
   watches = nullptr;
   events.clear();
 }

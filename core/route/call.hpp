@@ -14,6 +14,8 @@
 #include "route/reply_to.hpp"
 #include "route/stage.hpp"
 #include "route/target.hpp"
+#include "route/task_bridge.hpp"
+#include "route/task_forms.hpp"
 
 namespace bulkhead {
 
@@ -49,6 +51,7 @@ struct ClientRequest {
   // Set if the client may have to repeat the request: the name of the tool or prompt as the client
   // wrote it, or the URI, and the arguments as JSON.
   std::string target, arguments;
+  std::string task_id;  // of a request about a task: JSON token, as the client wrote it
 
   static constexpr std::size_t max_kept_arguments = 16'384;
 
@@ -58,6 +61,7 @@ struct ClientRequest {
     progress_token.clear();
     process_name.clear();
     target.clear();
+    task_id.clear();
     if (arguments.capacity() > max_kept_arguments) std::string().swap(arguments);
     arguments.clear();
   }
@@ -68,7 +72,9 @@ struct Call : Numbered<Call> {
   Session *session = nullptr;
   mcp::Method method = mcp::Method::none;
   std::string server;  // the call's server, even if the call is on no lane
-  std::string name;    // original tool or prompt name, or URI; for texts and records
+  // Original tool or prompt name, or URI; for texts and records. For a request about a task, the
+  // tool whose call created the task.
+  std::string name;
   std::uint64_t start_ns = 0;
   std::uint64_t bytes_in = 0;
 
@@ -86,6 +92,8 @@ struct Call : Numbered<Call> {
   Exchange *exchange = nullptr;             // null if the call is not at a server
   const AnswerForm *answer_form = nullptr;  // of the server to which it was sent; may be null
   Lane *watches = nullptr;  // the lane on which it recorded a subscription, to be undone on failure
+  TaskRole task = TaskRole::none;      // set when it is sent
+  std::unique_ptr<TaskBridge> bridge;  // null unless it is about a task of the other generation
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;

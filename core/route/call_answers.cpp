@@ -91,6 +91,24 @@ void CallAnswers::take(Call &call, const Message &answer) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
   }
+  if (call.bridge == nullptr || needs_.task_rounds == nullptr) return take_final(call, answer);
+  std::string room;
+  mcp::Scan scan;
+  mcp::ScanError error;
+  switch (needs_.task_rounds->take(call, answer, &room)) {
+    case TaskRounds::Step::waits:
+      return;
+    case TaskRounds::Step::unchanged:
+      return take_final(call, answer);
+    case TaskRounds::Step::replaced:
+      if (mcp::scan(room, &scan, &error)) return take_final(call, {room, &scan});
+      return needs_.ends.fail(call, code::internal_error,
+                              "server \"" + call.server + "\" sent an invalid task",
+                              BH_OUTCOME_ERROR);
+  }
+}
+
+void CallAnswers::take_final(Call &call, const Message &answer) {
   // If the result asks for input, the policy evaluates the requests in it one by one, like requests
   // from servers with sessions.
   const bool interim = answer.scan->kind == mcp::Kind::result && is_bridged(call) &&
@@ -111,8 +129,11 @@ void CallAnswers::pass(Call &call, const Message &answer) {
                             BH_OUTCOME_ERROR);
   }
   if (!ok && (asked_for_urls(call, answer) || replaced_error(call, answer))) return;
+  const auto tasks = task_edits(call, ok ? answer[scan.result] : std::string_view{});
+  if (!tasks) return;
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
+  tasks->apply(&splice, answer.bytes);
   std::string meta;
   if (ok && is_bridged(call)) call.answer_form->edit(answer, &splice, &meta);
   const ResultForm *form = call.request.reply.form;
@@ -136,6 +157,17 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               error,
               answer[ok ? scan.result : scan.error],
               http_status});
+}
+
+// Returns the edits that replace the server's task ids in a result. Returns nothing if the call has
+// been ended with an error instead.
+std::optional<TaskAnswers::Edits> CallAnswers::task_edits(Call &call, std::string_view result) {
+  if (call.task == TaskRole::none || needs_.tasks == nullptr) return TaskAnswers::Edits{};
+  auto edits = needs_.tasks->edits(call, result);
+  if (edits) return *std::move(edits);
+  needs_.ends.fail(call, code::internal_error, "server \"" + call.server + "\" " + edits.error(),
+                   BH_OUTCOME_ERROR);
+  return std::nullopt;
 }
 
 // Handles an error with which a server with sessions requires the client to visit URLs. Returns
@@ -173,9 +205,9 @@ bool reads_as_input_request(std::string_view result) {
     if (mcp::json::same_text(name, "inputRequests")) asks = true;
     if (!mcp::json::same_text(name, "resultType")) return;
     std::string scratch;
-    const bool complete =
-        value.starts_with('"') && mcp::unquote(value, &scratch) == "complete" && !typed;
-    asks = asks || !complete;
+    const std::string_view type =
+        value.starts_with('"') ? mcp::unquote(value, &scratch) : std::string_view{};
+    asks = asks || typed || (type != "complete" && type != "task");
     typed = true;
   });
   return asks;
@@ -189,7 +221,8 @@ bool reads_as_input_request(std::string_view result) {
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const mcp::Scan &scan = *answer.scan;
-  if (call.session == nullptr || !call.session->repeats_requests) return true;
+  const bool about_task = is_task_method(call.method);
+  if (call.session == nullptr || (!call.session->repeats_requests && !about_task)) return true;
   const auto fail = [&](std::string_view why) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + call.server + "\" asks for input" + std::string(why),
@@ -368,22 +401,28 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
   }
   needs_.judge.note(call, decision);
   if (decision.verdict != Gate::Verdict::rewrite) return refuse(call, decision);
+  std::string result = decision.replacement;
+  if (describes_task(call.task, call.method, answer[scan.result])) {
+    auto task = rewritten_task(answer[scan.result], result);
+    if (!task) {
+      return refuse(call, Gate::refusal(decision.rule, "the error of a task cannot be rewritten"));
+    }
+    result = *std::move(task);
+  }
+  const auto tasks = task_edits(call, result);
+  if (!tasks) return;
+  if (tasks->places.count != 0) result = tasks->applied(result);
   Splice splice(answer.bytes);
   std::string formed;
   if (const ResultForm *form = call.request.reply.form) {
-    formed = formed_result(*form, decision.replacement);
+    formed = formed_result(*form, result);
   } else if (is_bridged(call)) {
-    formed = call.answer_form->edited(decision.replacement);
+    formed = call.answer_form->edited(result);
   }
   splice.replace(scan.id, call.request.id);
-  splice.replace(scan.result, formed.empty() ? std::string_view(decision.replacement) : formed);
+  splice.replace(scan.result, formed.empty() ? result : formed);
   if (!splice.ok()) return refuse(call, Gate::failed(Splice::failure));
-  send(call, {splice,
-              BH_OUTCOME_OK,
-              decision.replacement.size(),
-              decision.rule,
-              {},
-              decision.replacement});
+  send(call, {splice, BH_OUTCOME_OK, result.size(), decision.rule, {}, result});
 }
 
 void CallAnswers::refuse(Call &call, const Gate::Decision &decision, std::int32_t error_code) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,8 @@
 #include "route/protocol.hpp"
 #include "route/recorder.hpp"
 #include "route/request_states.hpp"
+#include "route/task_answers.hpp"
+#include "route/task_rounds.hpp"
 
 namespace bulkhead {
 
@@ -55,7 +58,9 @@ class CallAnswers {
     // Seals the requestStates of servers for clients of the same generation. Null if there are no
     // such clients.
     const RequestStates *states = nullptr;
-    std::uint64_t state_ms = 0;  // how long such a state is valid
+    std::uint64_t state_ms = 0;          // how long such a state is valid
+    const TaskAnswers *tasks = nullptr;  // null: task ids are not replaced
+    TaskRounds *task_rounds = nullptr;   // null: there are no calls with a TaskBridge
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
@@ -85,6 +90,7 @@ class CallAnswers {
   struct Passed;
 
   void take(Call &call, const Message &answer);
+  void take_final(Call &call, const Message &answer);
   void fail(Call &call, const CallFailure &failure);
   bool passes_policy(Call &call, const Message &answer);
   bool park(Call &call, const Message &answer, Stage stage);
@@ -94,6 +100,7 @@ class CallAnswers {
   void send_result(Call &call, std::string_view result);
   void filter(Call &call, const Message &answer, const Gate::Decision &decision);
   bool asked_for_urls(Call &call, const Message &answer);
+  std::optional<TaskAnswers::Edits> task_edits(Call &call, std::string_view result);
   bool forwards_input(Call &call, const Message &answer, Splice *splice, std::string *room);
   void send(Call &call, const Passed &passed);
 

@@ -54,12 +54,13 @@ bool is_subscription(mcp::Method method) {
 }
 
 // Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
-// connections; all other calls are sent on the first connection.
-Lane *lane_for(const CallInHand &hand) {
+// connections; all other calls are sent on the first connection. This includes calls that may
+// create a task (`tasks`), because the other processes of the pool do not know the task.
+Lane *lane_for(const CallInHand &hand, bool tasks) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
   const bool tool = hand.message.scan->method == mcp::Method::tools_call;
-  if (!tool || upstream.def().pool_size < 2) return target.lane;
+  if (!tool || tasks || upstream.def().pool_size < 2) return target.lane;
   std::string scratch;
   return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
 }
@@ -113,7 +114,12 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   call->request.process_name.assign(s.process_name);
   std::string scratch;
   call->server.assign(target.lane->upstream().name());
-  call->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
+  if (is_task_method(scan.method)) {
+    call->name.assign(target.tool);
+    call->request.task_id.assign(request.message[target.range]);
+  } else {
+    call->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
+  }
   if (s.repeats_requests) {
     call->request.target.assign(mcp::unquote(request.message[target.range], &scratch));
     call->request.arguments.assign(request.message[scan.arguments]);
@@ -155,7 +161,7 @@ Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
 }
 
 Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
-  if (needs_.judge.is_approved(call, hand.target)) return then;
+  if (is_task_method(call.method) || needs_.judge.is_approved(call, hand.target)) return then;
   refuse(call, Judge::not_approved());
   return std::nullopt;
 }
@@ -170,8 +176,9 @@ std::uint32_t Calls::flags_of(Call &call) noexcept {
 Calls::Next Calls::judge(Call &call, CallInHand &hand) {
   hand.arguments.clear();
   call.rules = rules_;
-  // A client can always unsubscribe.
-  const bool judged = needs_.gate.decides() && call.method != mcp::Method::resources_unsubscribe;
+  // A client can always unsubscribe. For a task, the call that created it was evaluated.
+  const bool judged = needs_.gate.decides() && call.method != mcp::Method::resources_unsubscribe &&
+                      !is_task_method(call.method);
   if (!judged) return call.waited ? Step::confirm : Step::record;
   if (needs_.judge.checks_later(*hand.message.scan)) {
     check_later(call, hand);
@@ -259,8 +266,9 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
 // Returns true if the client answers a server directly and a policy evaluates such answers. They
 // reach the server inside its own request, where the policy cannot evaluate them one by one.
 bool Calls::has_unjudged_inputs(const Call &call, const CallInHand &hand) const {
-  return needs_.gate.judges_inputs() && call.session != nullptr && call.session->repeats_requests &&
-         !Repetition::of(hand.message).responses.empty();
+  if (!needs_.gate.judges_inputs() || call.session == nullptr) return false;
+  if (call.method == mcp::Method::tasks_update) return true;
+  return call.session->repeats_requests && !Repetition::of(hand.message).responses.empty();
 }
 
 Calls::Next Calls::send(Call &call, const CallInHand &hand) {
@@ -272,7 +280,9 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
                      BH_OUTCOME_ERROR);
     return std::nullopt;
   }
-  Lane &lane = *lane_for(hand);
+  const bool tasks = !hand.message.scan->task.empty() ||
+                     (call.session != nullptr && (call.session->caps & cap::tasks) != 0);
+  Lane &lane = *lane_for(hand, tasks);
   if (is_subscription(call.method) && !continues_subscription(call, hand)) return std::nullopt;
   Exchange *exchange = needs_.exchanges.open();
   if (exchange == nullptr) {

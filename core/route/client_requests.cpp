@@ -26,6 +26,10 @@ void ClientRequests::answer(Session &s, Incoming &request) {
     case mcp::Method::resources_subscribe:
     case mcp::Method::resources_unsubscribe:
     case mcp::Method::completion_complete:
+    case mcp::Method::tasks_get:
+    case mcp::Method::tasks_result:
+    case mcp::Method::tasks_update:
+    case mcp::Method::tasks_cancel:
       return call(s, request);
     default:
       return not_found(request);
@@ -35,7 +39,9 @@ void ClientRequests::answer(Session &s, Incoming &request) {
 void ClientRequests::call(Session &s, Incoming &request) {
   const mcp::Method method = request.message.scan->method;
   CallInHand hand{request.message, {}, {}, {}};
-  if (!needs_.targets.find(s, request, &hand.target)) return;
+  const bool found = is_task_method(method) ? needs_.tasks.find(s, request, &hand.target)
+                                            : needs_.targets.find(s, request, &hand.target);
+  if (!found) return;
   if (request.headers != nullptr) {
     if (const auto fault = check_param_headers(request.message, hand.target, *request.headers)) {
       return needs_.answers.error(request, mcp::header_mismatch, fault->text, 400);

@@ -9,6 +9,7 @@
 #include "route/list_requests.hpp"
 #include "route/subscriptions.hpp"
 #include "route/targets.hpp"
+#include "route/task_requests.hpp"
 
 namespace bulkhead {
 
@@ -20,6 +21,7 @@ class ClientRequests {
     const Expose &expose;
     ListRequests &lists;
     Targets &targets;
+    TaskRequests &tasks;
     const Subscriptions &subscriptions;
     Calls &calls;
     ClientAnswers &answers;
@@ -32,10 +34,11 @@ class ClientRequests {
   // Returns true if the profile offers the method. Otherwise, sends an error response and returns
   // false.
   bool offers(Incoming &request);
+  // Sends the error "Method not found".
+  void not_found(Incoming &request);
 
  private:
   void call(Session &session, Incoming &request);
-  void not_found(Incoming &request);
 
   const Needs needs_;
 };

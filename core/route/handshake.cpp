@@ -56,6 +56,7 @@ class Capabilities {
     text_.append(text_.size() == 1 ? "\"" : ",\"").append(name).append("\":{");
     text_.append(members).append("}");
   }
+  void add(std::string_view member) { text_.append(text_.size() == 1 ? "" : ",").append(member); }
   std::string text() && { return std::move(text_ += '}'); }
 
  private:
@@ -65,7 +66,12 @@ class Capabilities {
 // The optional features that the gateway offers to a client of one protocol generation.
 struct Offered {
   bool list_changed = false, subscribe = false, completions = true;
+  std::string_view tasks = {};  // the member that declares tasks
 };
+
+constexpr std::string_view session_tasks =
+    R"("tasks":{"cancel":{},"requests":{"tools":{"call":{}}}})";
+constexpr std::string_view stateless_tasks = R"("extensions":{"io.modelcontextprotocol/tasks":{}})";
 
 std::string capabilities(const Expose &e, const Offered &offered) {
   const std::string_view changed = offered.list_changed ? R"("listChanged":true)" : "";
@@ -79,6 +85,7 @@ std::string capabilities(const Expose &e, const Offered &offered) {
   if (e.prompts) all.add("prompts", changed);
   if (e.logging) all.add("logging", "");
   if (e.completions && offered.completions) all.add("completions", "");
+  if (e.tools && !offered.tasks.empty()) all.add(offered.tasks);
   return std::move(all).text();
 }
 
@@ -101,7 +108,8 @@ std::string initialize_result(const Session &s, const Profile &profile) {
   const Expose &e = profile.expose;
   std::string result = R"({"protocolVersion":")";
   result.append(revisions[s.revision]).append(R"(","capabilities":)");
-  result.append(capabilities(e, {e.list_changed && !s.answers_only, e.subscribe, s.revision >= 1}));
+  result.append(capabilities(e, {e.list_changed && !s.answers_only, e.subscribe, s.revision >= 1,
+                                 s.revision == newest_revision ? session_tasks : ""}));
   result.append(R"(,"serverInfo":)").append(server_info(profile));
   append_instructions(&result, *s.view);
   return result.append("}");
@@ -111,8 +119,8 @@ std::string discover_result(const Session &s, const Profile &profile) {
   std::string result = R"({"resultType":"complete","supportedVersions":[")";
   result.append(stateless_revision).append(R"("],"capabilities":)");
   const Expose &e = profile.expose;
-  result.append(
-      capabilities(e, {e.list_changed && !s.answers_only, e.subscribe && !s.answers_only, true}));
+  result.append(capabilities(e, {e.list_changed && !s.answers_only, e.subscribe && !s.answers_only,
+                                 true, stateless_tasks}));
   append_instructions(&result, *s.view);
   result.append(
       R"(,"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":)");

@@ -58,6 +58,14 @@ void InputRounds::begin(Call &call, const Message &answer) {
                        std::min(first_pause_ms << std::min(input.rounds - 1, 16u), max_pause_ms));
 }
 
+void InputRounds::pause(Call &call, std::uint64_t ms) {
+  needs_.ends.leave_lane(call);
+  call.input->round = {};
+  call.input->members.clear();
+  if (!needs_.parking.park(call, call.input->request.in_hand(), Stage::asking)) return;
+  ms == 0 ? needs_.loop.post(call, CallEvent::input) : needs_.deadlines.arm(call, ms);
+}
+
 // Answers may arrive before this function returns.
 void InputRounds::ask(Call &call) {
   CallInput &input = *call.input;

@@ -56,6 +56,9 @@ class InputRounds {
   // Handles a result that asks for input. The call has left its lane when this returns, and may
   // have ended.
   void begin(Call &call, const Message &answer);
+  // Sends the call again after a pause. The call has left its lane when this returns, and may have
+  // ended. Requires call.input.
+  void pause(Call &call, std::uint64_t ms);
   // If the round of the call is settled, continues or ends the call.
   void proceed(Call &call);
   void timed_out(Call &call);

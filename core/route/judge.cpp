@@ -29,9 +29,8 @@ bool has_number(std::string_view token) {
                                        [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// Converts a server's error to a result, because policies can only read results. The error's
-// message becomes text content, and its data becomes structured content. If the error has parts
-// that fit neither, the result also contains the complete error.
+}  // namespace
+
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
   // A numeric code contains no text that the policy would have to evaluate.
@@ -50,8 +49,6 @@ std::string error_as_result(std::string_view error) {
   if (whole) out.append(R"(,"error":)").append(error);
   return out + "}";
 }
-
-}  // namespace
 
 Gate::Decision Judge::duplicates_in(std::string_view where) {
   return Gate::refusal({}, std::string(where) + " an object with duplicate members");
@@ -78,7 +75,9 @@ bh_policy_request Judge::request_of(const Call &call) const {
   request.exchange = call.id;
   request.session = call.request.reply.session;
   request.process_name = bh::str(call.request.process_name);
-  request.method = bh::str(mcp::to_string(call.method));
+  // The results of a task are the results of the call that created it.
+  const bool task = is_task_method(call.method);
+  request.method = bh::str(mcp::to_string(task ? mcp::Method::tools_call : call.method));
   request.server = bh::str(call.server);
   request.name = bh::str(call.name);
   return request;
@@ -124,7 +123,12 @@ Gate::Decision Judge::decide_checked(const Call &call, const Message &message, c
 
 Gate::Decision Judge::observe(const Call &call, const Message &answer) const {
   const std::string_view body = judged_part_of_answer(answer);
-  if (answer.scan->kind == mcp::Kind::result) return gate_.observe(request_of(call), body);
+  if (answer.scan->kind == mcp::Kind::result) {
+    if (!describes_task(call.task, call.method, body)) {
+      return gate_.observe(request_of(call), body);
+    }
+    return gate_.observe(request_of(call), judged_task(body));
+  }
   return gate_.observe(request_of(call), error_as_result(body));
 }
 

@@ -17,6 +17,11 @@
 
 namespace bulkhead {
 
+// Converts a server's error to a result, because policies can only read results. The error's
+// message becomes text content, and its data becomes structured content. If the error has parts
+// that fit neither, the result also contains the complete error. `error` must be an object.
+std::string error_as_result(std::string_view error);
+
 class Judge {
  public:
   Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)

@@ -30,6 +30,10 @@ bool is_exposed(const Expose &e, mcp::Method method) {
   switch (method) {
     case mcp::Method::tools_list:
     case mcp::Method::tools_call:
+    case mcp::Method::tasks_get:
+    case mcp::Method::tasks_result:
+    case mcp::Method::tasks_update:
+    case mcp::Method::tasks_cancel:
       return e.tools;
     case mcp::Method::resources_list:
     case mcp::Method::resources_templates_list:

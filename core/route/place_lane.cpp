@@ -129,6 +129,12 @@ void ToolsLane::close() {
 }
 
 void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
+  // Plugins have no tasks. The task belongs to a server of the same name, which has been replaced.
+  if (is_task_method(e.method)) {
+    return host_.fail_call(*e.call, code::invalid_params,
+                           "Task not found: server \"" + upstream_.name() + "\" has no tasks",
+                           BH_OUTCOME_ERROR);
+  }
   if (state_ != LaneState::ready) {
     return host_.fail_call(*e.call, code::internal_error,
                            "server \"" + upstream_.name() + "\" is not available: " + reason_,

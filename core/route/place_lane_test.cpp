@@ -25,14 +25,14 @@ struct World : FakeLaneHost {
     lane = static_cast<ToolsLane *>(upstream.lane_for(0, 0));
   }
   ~World() override { upstream.remove(lane); }
-  Call &call(std::string rewritten = {}) {
+  Call &call(std::string rewritten = {}, mcp::Method method = mcp::Method::tools_call) {
     const Scanned m(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__x",)"
                     R"("arguments":{"a":1}}})");
     Call &made = *calls.open();
     made.name = "x";
     Exchange &e = *table.open();
     e.call = &made;
-    e.method = mcp::Method::tools_call;
+    e.method = method;
     made.exchange = &e;
     lane->attach(e);
     lane->submit(e, {m.get(), {lane, {}, m.scan.name}, std::move(rewritten), {}});
@@ -101,6 +101,19 @@ TEST_CASE("a call is sent with its arguments or the policy's replacement") {
   w.drop(*std::exchange(call.exchange, nullptr));
   w.call(R"({"b":2})");
   CHECK(w.plugin.calls.back() == R"(tools/call x {"b":2})");
+}
+
+TEST_CASE("requests about tasks do not reach a plugin, which would run the tool") {
+  World w;
+  w.lane->start();
+  for (const mcp::Method method :
+       {mcp::Method::tasks_get, mcp::Method::tasks_result, mcp::Method::tasks_cancel}) {
+    w.call({}, method);
+  }
+  CHECK(w.plugin.calls.empty());
+  REQUIRE(w.failures.size() == 3);
+  CHECK(w.failures[0].error_code == code::invalid_params);
+  CHECK(w.failures[0].text == "Task not found: server \"s\" has no tasks");
 }
 
 TEST_CASE("a call may be refused at the limit, be refused by the plugin, or complete immediately") {

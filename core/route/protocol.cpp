@@ -61,6 +61,7 @@ std::string compose_client_caps(ClientCaps caps) {
     if (has(cap::elicitation_url)) modes += modes.empty() ? R"("url":{})" : R"(,"url":{})";
     add(R"("elicitation":{)" + modes + "}");
   }
+  if (has(cap::tasks)) add(R"("extensions":{"io.modelcontextprotocol/tasks":{}})");
   return out + "}";
 }
 

@@ -74,6 +74,8 @@ inline constexpr ClientCaps sampling_context = 16;
 inline constexpr ClientCaps elicitation = 32;
 inline constexpr ClientCaps elicitation_form = 64;
 inline constexpr ClientCaps elicitation_url = 128;
+// The extension io.modelcontextprotocol/tasks. Declared only in requests of MCP 2026-07-28.
+inline constexpr ClientCaps tasks = 256;
 // The capabilities that clients must have in common to share a view. Roots are not included: in a
 // shared view, the server's definition decides whether roots are declared (Upstream::lane_for), not
 // the clients.

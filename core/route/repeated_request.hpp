@@ -45,10 +45,17 @@ struct Repetition {
     }
     return found;
   }
-  // Removes both members from a request.
-  static void remove(Splice *splice, const Message &request) noexcept {
+  // Removes the members that a server of another generation than the client must not receive: both
+  // members, and `task`, which has a meaning only in 2025-11-25.
+  static void remove_foreign(Splice *splice, const Message &request) noexcept {
+    const mcp::Scan &scan = *request.scan;
+    if (!scan.extra_params || !may_be_repeated(scan.method)) return;
     RemovedMembers removed(request.bytes);
-    for_each(request, [&](bool, std::string_view key, std::string_view value) {
+    mcp::for_each_member(request[scan.params], [&](std::string_view key, std::string_view value) {
+      const std::string_view name = key.substr(1, key.size() - 2);
+      const bool repeats = mcp::json::same_text(name, "requestState") ||
+                           mcp::json::same_text(name, "inputResponses");
+      if (!mcp::json::same_text(name, "task") && !(repeats && scan.modern)) return;
       const auto begin = static_cast<std::uint32_t>(key.data() - request.bytes.data());
       const auto end = static_cast<std::uint32_t>(value.data() - request.bytes.data());
       removed.add({begin, end + static_cast<std::uint32_t>(value.size())});

@@ -24,9 +24,10 @@ void RequestHeaders::use_tools(ItemList *tools,
 
 Result<std::span<const bh_header>> RequestHeaders::of(std::string_view revision,
                                                       const Values &values) {
-  const bool named = values.method == mcp::Method::tools_call ||
-                     values.method == mcp::Method::prompts_get ||
-                     values.method == mcp::Method::resources_read;
+  const bool named =
+      values.method == mcp::Method::tools_call || values.method == mcp::Method::prompts_get ||
+      values.method == mcp::Method::resources_read || values.method == mcp::Method::tasks_get ||
+      values.method == mcp::Method::tasks_update || values.method == mcp::Method::tasks_cancel;
   list_.clear();
   mcp::MirroredValues mirrored;
   mirrored.revision = revision;

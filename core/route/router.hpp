@@ -121,6 +121,8 @@ class Router final {
   RouterCounters counters_;
   const std::uint64_t seed_;  // random
   const RequestStates states_;
+  const TaskIds task_ids_;
+  const TaskAnswers task_answers_;
   Sessions sessions_;
   SessionJournal journal_;
   ClientAnswers answers_;
@@ -144,6 +146,7 @@ class Router final {
   CallParking parking_;
   CallEnds ends_;
   InputRounds rounds_;
+  TaskRounds task_rounds_;
   CallAnswers call_answers_;
   Calls calls_;
   ClientInputs inputs_;
@@ -153,6 +156,7 @@ class Router final {
   JudgedMessages judged_messages_;
   ListRequests lists_;
   Targets targets_;
+  TaskRequests task_requests_;
   ClientRequests requests_;
   SessionEdge session_edge_;
   Listens listens_;

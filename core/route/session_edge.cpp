@@ -25,6 +25,9 @@ void SessionEdge::request(Session &s, Incoming &request) {
   }
   if (!needs_.requests.offers(request)) return;
   if (scan.method == mcp::Method::logging_set_level) return set_log_level(s, request);
+  // Only 2025-11-25 has tasks, and it has no tasks/update.
+  const bool tasks = s.revision == newest_revision && scan.method != mcp::Method::tasks_update;
+  if (is_task_method(scan.method) && !tasks) return needs_.requests.not_found(request);
   needs_.requests.answer(s, request);
 }
 

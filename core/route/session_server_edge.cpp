@@ -10,6 +10,9 @@ class SessionServerEdge final : public ServerEdge {
  public:
   explicit SessionServerEdge(std::uint8_t offered) : offered_(offered) {}
 
+  bool has(mcp::Method method) const noexcept override {
+    return method != mcp::Method::tasks_update;
+  }
   mcp::Method opening_method() const override { return mcp::Method::initialize; }
 
   std::string opening_params(ClientCaps caps) const override {

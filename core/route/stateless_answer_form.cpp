@@ -91,7 +91,7 @@ std::optional<std::string> without_reserved(std::string_view meta) {
 
 class StatelessAnswerForm final : public AnswerForm {
  public:
-  std::string problem(const Message &answer, mcp::Method method) const override {
+  std::string problem(const Message &answer, mcp::Method method, bool task) const override {
     const mcp::Scan &scan = *answer.scan;
     if (scan.kind != mcp::Kind::result) return {};
     if (scan.result_twice) return "sent a result with a duplicate member";
@@ -100,6 +100,7 @@ class StatelessAnswerForm final : public AnswerForm {
     const std::string_view type = value_of(answer[scan.result_type]);
     if (type == R"("complete")") return {};
     if (type == R"("input_required")" && may_be_repeated(method)) return {};
+    if (type == R"("task")" && task) return {};
     return "sent a result with the unknown type " + std::string(type.substr(0, 40));
   }
 

@@ -35,10 +35,23 @@ bool has_method(mcp::Method method) {
     case prompts_get:
     case completion_complete:
     case subscriptions_listen:
+    case tasks_get:
+    case tasks_update:
+    case tasks_cancel:
       return true;
     default:
       return false;
   }
+}
+
+// Returns true if the request may be sent only by clients that declare the tasks extension.
+bool requires_tasks(const Message &request) {
+  const mcp::Scan &scan = *request.scan;
+  if (scan.method != mcp::Method::subscriptions_listen) return is_task_method(scan.method);
+  const std::string_view params = request[scan.params];
+  const std::string_view filter =
+      params.starts_with('{') ? mcp::member(params, "notifications") : std::string_view{};
+  return filter.starts_with('{') && !mcp::member(filter, "taskIds").empty();
 }
 
 bool is_cacheable(mcp::Method method) {
@@ -113,6 +126,13 @@ bool StatelessEdge::admits(Incoming &request) {
     refuse(request, code::invalid_params, missing("clientCapabilities"), 400);
     return false;
   }
+  if (requires_tasks(request.message) && !declares_tasks(request.message[scan.meta_capabilities])) {
+    refuse(request, code::missing_capability,
+           "requests about tasks require the client capability extensions[\"" +
+               std::string(tasks_extension) + "\"]",
+           400, tasks_required);
+    return false;
+  }
   std::string scratch;
   if (!scan.meta_log_level.empty() &&
       parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch)) < 0) {
@@ -175,6 +195,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
   s.caps = admit(parse_client_caps(request.message[scan.meta_capabilities]), request.start_ns);
+  if (declares_tasks(request.message[scan.meta_capabilities])) s.caps |= cap::tasks;
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;

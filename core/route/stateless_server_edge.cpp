@@ -20,6 +20,8 @@ bool StatelessServerEdge::has(mcp::Method method) const noexcept {
     case mcp::Method::roots_list:
     case mcp::Method::sampling_create_message:
     case mcp::Method::elicitation_create:
+    case mcp::Method::tasks_result:
+    case mcp::Method::tasks_list:
       return false;
     default:
       return true;

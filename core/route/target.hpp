@@ -17,7 +17,8 @@ class Lane;
 struct Target {
   Lane *lane = nullptr;
   Resolved resolved;
-  mcp::Range range;  // of the name or URI token in the message
+  mcp::Range range;       // of the name, URI or task id token in the message
+  std::string tool = {};  // for a request about a task: the tool whose call created it
 };
 
 // A call that a pipeline step is currently handling; see Calls. Borrows the message.

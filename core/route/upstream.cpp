@@ -163,7 +163,7 @@ bool Upstream::keep_list(ClientCaps caps, const std::string &text) {
 
 std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) const {
   const Limits &limits = host_.limits();
-  const bool call = method == mcp::Method::tools_call;
+  const bool call = method == mcp::Method::tools_call || method == mcp::Method::tasks_result;
   std::uint64_t timeout =
       def_.timeout_ms.value_or(call ? limits.call_timeout_ms : limits.request_timeout_ms);
   if (call && !def_.tool_timeouts_ms.empty()) {

@@ -107,7 +107,8 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     return Attribution::finished(lane, parse_number(message.id()));
   }
   if (const AnswerForm *form = lane.answer_form()) {
-    if (std::string problem = form->problem(message, e->method); !problem.empty()) {
+    const bool task = e->call != nullptr && e->call->task == TaskRole::may_create;
+    if (std::string problem = form->problem(message, e->method, task); !problem.empty()) {
       ++needs_.counters.bad_upstream_messages;
       return exchange_failed(lane.handle(), e->id, {BH_E_PROTOCOL, std::move(problem)});
     }
@@ -166,6 +167,12 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
     case mcp::Method::notifications_resources_list_changed:
       lane.list_changed(ItemKind::resource);
       return lane.list_changed(ItemKind::resource_template);
+    case mcp::Method::notifications_tasks:
+    case mcp::Method::notifications_tasks_status:
+      // Clients poll their tasks. The notification may belong to a task of any client, and contains
+      // the server's own id.
+      ++needs_.counters.dropped_events;
+      return;
     default:
       return needs_.notifications.other(lane, hint, message);
   }

@@ -144,7 +144,17 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
 }
 
 void WireLane::send_call(Exchange &e, const CallInHand &hand) {
-  if (!takes(e.method)) return take_subscription(e);
+  const bool same_generation = (e.call->request.reply.form != nullptr) == edge_->stateless();
+  e.call->task = task_role(*e.call, hand);
+  const mcp::Method method =
+      bridge_task(*e.call, same_generation) ? e.call->bridge->send : e.method;
+  if (!takes(method)) {
+    if (!is_task_method(method)) return take_subscription(e);
+    return host_.fail_call(
+        *e.call, code::invalid_params,
+        about("MCP " + revision_ + " does not have " + std::string(mcp::to_string(method))),
+        BH_OUTCOME_ERROR);
+  }
   const mcp::Scan &scan = *hand.message.scan;
   const Digits id(e.id);
   Splice splice(hand.message.bytes);
@@ -160,19 +170,28 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
                                  "revision: send the request without it"),
                            BH_OUTCOME_ERROR);
   }
-  if (edge_->stateless()) {
+  if (!state.empty() && edge_->stateless()) {
     splice.replace(range_in(hand.message.bytes, state), hand.state);
-  } else {
-    // Servers with sessions do not know the members that only a repeated request has.
-    Repetition::remove(&splice, hand.message);
   }
+  if (!same_generation) Repetition::remove_foreign(&splice, hand.message);
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
-  if (edge_->stateless()) meta_for(e.call->session).add_to(&splice, hand.message, has_meta);
+  const bool tasks = e.call->task != TaskRole::none;
+  if (edge_->stateless()) meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
+  std::string method_text;
+  if (method != e.method) {
+    method_text.append("\"").append(mcp::to_string(method)).append("\"");
+    splice.replace(scan.method_text, method_text);
+  }
+  if (!same_generation && e.call->task == TaskRole::creates) {
+    splice.insert(scan.params.begin + 1, R"("task":{},)");
+  }
   // A client of the same revision as the server repeats its request itself. For other clients, the
   // gateway repeats the request.
   const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
-  if (bridged && may_be_repeated(e.method) && !keep_for_input(*e.call, hand, caps_)) {
+  const bool repeats = bridged ? may_be_repeated(e.method) || e.call->bridge != nullptr
+                               : e.call->bridge != nullptr && is_task_method(e.method);
+  if (repeats && !keep_for_input(*e.call, hand, caps_)) {
     return host_.fail_call(*e.call, code::invalid_params,
                            "params.inputResponses and params.requestState are members of MCP " +
                                std::string(StatelessServerEdge::revision),
@@ -183,11 +202,11 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  const std::uint32_t flags = mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0;
+  const std::uint32_t flags = mcp::is_read(method) ? BH_LANE_REPEATABLE : 0;
   if (!edge_->stateless()) return void(send_request(e, parts, splice.count(), flags));
   std::string name;
   const auto headers =
-      headers_for(*edge_, {scan.method, mcp::to_string(scan.method),
+      headers_for(*edge_, {method, mcp::to_string(method),
                            mcp::unquote(hand.target.resolved.original_token, &name),
                            hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
   if (!headers) {

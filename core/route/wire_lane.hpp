@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
@@ -106,7 +107,12 @@ class WireLane final : public Lane, private Listening::Wire {
   std::uint64_t connect_timeout_ms() const;
   void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);
   std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
-  const RequestMeta &meta_for(const Session *client);
+  const RequestMeta &meta_for(const Session *client, bool tasks = false);
+  TaskRole task_role(const Call &call, const CallInHand &hand) const;
+  bool tool_supports_tasks(const Resolved &tool) const;
+  // Prepares the conversion of a call that concerns a task, if the client and the server are of
+  // different generations. Returns false if no conversion is necessary.
+  static bool bridge_task(Call &call, bool same_generation);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -152,10 +158,11 @@ class WireLane final : public Lane, private Listening::Wire {
   const ServerEdge *edge_ = nullptr;  // of this connection, when its generation is known
   std::string revision_;              // if edge_ is known
   Listening listening_;
-  RequestHeaders headers_;            // of its requests
-  std::map<int, RequestMeta> metas_;  // of this connection's requests, by the client's log level
-  bh_lane handle_ = 0;                // of the current connection; 0 if there is none
-  void *wire_ = nullptr;              // the connector's pointer
+  RequestHeaders headers_;  // of its requests
+  // The _meta members of this connection's requests, by the client's log level and cap::tasks.
+  std::map<std::pair<int, ClientCaps>, RequestMeta> metas_;
+  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
+  void *wire_ = nullptr;  // the connector's pointer
   bool pumping_ = false;
   bool rechecking_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet

@@ -240,11 +240,12 @@ bool WireLane::ended_on_probe(const Error &error) {
 }
 
 // Returns the members to add to params._meta of a request for this client. If `client` is null, the
-// request is for several clients.
-const RequestMeta &WireLane::meta_for(const Session *client) {
+// request is for several clients. `tasks` is true if the request declares the tasks extension.
+const RequestMeta &WireLane::meta_for(const Session *client, bool tasks) {
   const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
-  const auto [at, fresh] = metas_.try_emplace(level);
-  if (fresh) at->second.set(edge_->request_meta(caps_, level));
+  const ClientCaps more = tasks ? cap::tasks : 0;
+  const auto [at, fresh] = metas_.try_emplace({level, more});
+  if (fresh) at->second.set(edge_->request_meta(caps_ | more, level));
   return at->second;
 }
 

@@ -31,7 +31,7 @@ for (const [mode, args] of modes) {
     const http = await httpOf(t, gateway);
     const discovered = await http.result('server/discover');
     assert.deepEqual(discovered.supportedVersions, [REVISION]);
-    assert.deepEqual(Object.keys(discovered.capabilities), ['tools', 'resources', 'prompts', 'logging', 'completions']);
+    assert.deepEqual(Object.keys(discovered.capabilities), ['tools', 'resources', 'prompts', 'logging', 'completions', 'extensions']);
     assert.equal(discovered.resultType, 'complete');
     const name = discovered._meta[`${PREFIX}serverInfo`].name;
     assert.equal(name, 'bulkhead');

@@ -14,7 +14,8 @@ export const meta = (more = {}) => ({
 
 // The headers that mirror the body.
 function headersOf(method, params) {
-  const name = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri }[method];
+  const named = { 'tools/call': params.name, 'prompts/get': params.name, 'resources/read': params.uri };
+  const name = named[method] ?? (method.startsWith('tasks/') ? params.taskId : undefined);
   return {
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',

@@ -18,15 +18,14 @@ export const FEATURES = Object.keys(features);
 // uses 2026-07-28. Remove an entry when its cells pass (--try shows them).
 const LACKING = {
   client: {},
-  server: { tasks: 'tasks are not relayed' },
-  both: { '*': 'no edges of 2026-07-28' },
+  server: {},
+  both: {},
   neither: {},
 };
 function lacking(feature, client, server) {
   if (feature === 'audio' && client === '2024-11-05' && since(server, '2025-03-26')) {
     return 'audio is forwarded to clients of 2024-11-05, whose schema has no such content';
   }
-  if (feature === 'tasks' && since(client, '2025-11-25') && server === '2025-11-25') return 'tasks are not relayed';
   const stateless = [client, server].map((revision) => revision === STATELESS);
   const who = stateless[0] ? (stateless[1] ? 'both' : 'client') : stateless[1] ? 'server' : 'neither';
   return LACKING[who][feature] ?? LACKING[who]['*'];

@@ -1,0 +1,55 @@
+#include "route/task_answers.hpp"
+
+#include "route/call.hpp"
+
+namespace bulkhead {
+namespace {
+
+mcp::Range range_of(std::string_view text, std::string_view part) {
+  const auto begin = static_cast<std::uint32_t>(part.data() - text.data());
+  return {begin, begin + static_cast<std::uint32_t>(part.size())};
+}
+
+}  // namespace
+
+std::expected<TaskAnswers::Edits, std::string> TaskAnswers::edits(const Call &call,
+                                                                  std::string_view result) const {
+  Edits out;
+  if (call.task == TaskRole::none) return out;
+  out.places = task_ids_in(call.task, call.method, result);
+  if (call.task == TaskRole::about) {
+    out.id = call.request.task_id;
+    return out;
+  }
+  if (!describes_task(call.task, call.method, result)) {
+    out.places.count = 0;
+    return out;
+  }
+  if (out.places.count == 0) return std::unexpected("sent a task without an id");
+  if (call.session == nullptr) return std::unexpected("sent a task for a client that is gone");
+  auto id =
+      needs_.ids.seal({call.server, call.name, std::string(out.places.tokens[0])}, *call.session,
+                      needs_.reactor.now_ns() + needs_.limits.task_lifetime_ms * 1'000'000u);
+  if (!id) return std::unexpected("sent a task with an id that is too long");
+  out.id = *std::move(id);
+  return out;
+}
+
+void TaskAnswers::Edits::apply(Splice *splice, std::string_view message) const {
+  for (std::size_t i = 0; i < places.count; ++i) {
+    splice->replace(range_of(message, places.tokens[i]), id);
+  }
+}
+
+std::string TaskAnswers::Edits::applied(std::string_view text) const {
+  Splice splice(text);
+  apply(&splice, text);
+  const bh_str *parts = splice.parts();
+  std::string out;
+  for (std::uint32_t i = 0; parts != nullptr && i < splice.count(); ++i) {
+    out.append(bh::view(parts[i]));
+  }
+  return out;
+}
+
+}  // namespace bulkhead

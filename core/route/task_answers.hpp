@@ -1,0 +1,45 @@
+// Replaces the servers' task ids in results by the ids that clients use (TaskIds).
+//
+// Used on the reactor thread. Owned by the Router.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/splice.hpp"
+#include "route/task_forms.hpp"
+#include "route/task_ids.hpp"
+
+namespace bulkhead {
+
+struct Call;
+
+class TaskAnswers {
+ public:
+  struct Needs {
+    const TaskIds &ids;
+    Reactor &reactor;
+    const Limits &limits;  // task_lifetime_ms: how long an id is valid
+  };
+  explicit TaskAnswers(Needs needs) : needs_(needs) {}
+
+  // The edits that a result needs. The places point into the result.
+  struct Edits {
+    TaskIdPlaces places;
+    std::string id;  // the client's
+    void apply(Splice *splice, std::string_view message) const;
+    std::string applied(std::string_view text) const;
+  };
+  // Returns the edits for a result of this call. Fails if the result describes a task without a
+  // valid id; the error is phrased to follow 'server "x" '.
+  std::expected<Edits, std::string> edits(const Call &call, std::string_view result) const;
+
+ private:
+  const Needs needs_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,37 @@
+// Tasks between a client and a server of different protocol generations: the extension of MCP
+// 2026-07-28 on one side, the experimental tasks of 2025-11-25 on the other.
+//
+// Thread-safe. All texts must be validated JSON objects.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "mcp/scan.hpp"
+
+namespace bulkhead {
+
+// The state of a call that concerns a task on a server of the other generation.
+struct TaskBridge {
+  mcp::Method send = mcp::Method::none;  // sent to the server in place of the client's method
+  std::string task;                      // description of an ended task, until its result arrives
+  std::set<std::string> answered;        // the keys of the input that the client has given
+  std::uint64_t since_ns = 0;            // when the gateway has started to wait for the task
+};
+
+// Returns the method that is first sent to the server for a client's request.
+mcp::Method bridged_task_method(mcp::Method method) noexcept;
+
+// Converts the description of a task of 2026-07-28 to one of 2025-11-25.
+std::string session_task(std::string_view task);
+// Converts the description of a task of 2025-11-25 to one of 2026-07-28. `outcome` is a member with
+// the task's result or error, or empty.
+std::string stateless_task(std::string_view task, std::string_view outcome = {});
+// Returns the result of a call with the member that relates it to the task with this id (a JSON
+// string), and without such a member.
+std::string with_related_task(std::string_view result, std::string_view id);
+std::string without_related_task(std::string_view result);
+
+}  // namespace bulkhead

@@ -1,0 +1,67 @@
+#include "route/task_ids.hpp"
+
+#include <cstring>
+
+#include "mcp/scan.hpp"
+#include "route/request_states.hpp"
+
+namespace bulkhead {
+namespace {
+
+// The server's id is the last part, because only the names cannot contain a NUL.
+constexpr char task_part_end = '\0';
+constexpr std::size_t time_bytes = sizeof(std::uint64_t);
+constexpr std::size_t max_plain = time_bytes + 2 * (TaskIds::max_name + 1) + TaskIds::max_id;
+
+TextSealer task_sealer(std::string_view key) {
+  const TextSealer given{std::string(key)};
+  return given.usable() ? given.for_purpose("task-ids") : TextSealer::with_random_key();
+}
+
+bool fits(std::string_view name) {
+  return name.size() <= TaskIds::max_name && name.find(task_part_end) == std::string_view::npos;
+}
+
+// Removes the text up to the next NUL from *rest and returns it.
+std::optional<std::string> take_part(std::string_view *rest) {
+  const std::size_t end = rest->find(task_part_end);
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string part(rest->substr(0, end));
+  rest->remove_prefix(end + 1);
+  return part;
+}
+
+}  // namespace
+
+TaskIds::TaskIds(std::string_view key) : sealer_(task_sealer(key)) {}
+
+std::optional<std::string> TaskIds::seal(const TaskId &task, const Session &session,
+                                         std::uint64_t expires_ns) const {
+  const bool valid = fits(task.server) && fits(task.tool) && task.id.size() <= max_id;
+  if (!valid || !task.id.starts_with('"')) return std::nullopt;
+  std::string plain(time_bytes, '\0');
+  std::memcpy(plain.data(), &expires_ns, time_bytes);
+  plain.append(task.server).append(1, task_part_end);
+  plain.append(task.tool).append(1, task_part_end);
+  plain.append(task.id);
+  return '"' + sealer_.seal(plain, RequestStates::principal_of(session)) + '"';
+}
+
+std::optional<TaskId> TaskIds::open(std::string_view token, const Session &session,
+                                    std::uint64_t now_ns) const {
+  std::string scratch;
+  if (!token.starts_with('"')) return std::nullopt;
+  const auto plain =
+      sealer_.open(mcp::unquote(token, &scratch), RequestStates::principal_of(session), max_plain);
+  if (!plain || plain->size() < time_bytes) return std::nullopt;
+  std::uint64_t expires_ns = 0;
+  std::memcpy(&expires_ns, plain->data(), time_bytes);
+  if (now_ns >= expires_ns) return std::nullopt;
+  std::string_view rest(*plain);
+  rest.remove_prefix(time_bytes);
+  auto server = take_part(&rest), tool = take_part(&rest);
+  if (!server || !tool) return std::nullopt;
+  return TaskId{*std::move(server), *std::move(tool), std::string(rest)};
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,51 @@
+// The task ids that clients receive. Each contains the id that the task has on its server, the name
+// of the server, and the tool whose call created the task. It is encrypted and authenticated, and
+// opens only for the same transport and principal, until it expires. The gateway therefore stores
+// nothing for a task, and equal ids of two servers do not collide.
+//
+// Ids stay valid when the endpoint restarts, because the task continues on its server. They become
+// invalid when the gateway restarts, because the key changes.
+//
+// Thread-safe. Owned by the Router.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "route/text_sealer.hpp"
+
+namespace bulkhead {
+
+struct Session;
+
+struct TaskId {
+  std::string server;
+  std::string tool;  // the server's name for it
+  std::string id;    // JSON string, as the server wrote it
+};
+
+class TaskIds {
+ public:
+  // Limit for a server's id, as a JSON string, and for the names. In bytes.
+  static constexpr std::size_t max_id = 1'024, max_name = 1'024;
+
+  // `key` is HostOptions::sealing_key. If it is empty, a random key is used.
+  explicit TaskIds(std::string_view key);
+
+  // Returns a JSON string for the client, or nothing if a part is longer than its limit. Times are
+  // on the machine's monotonic clock.
+  std::optional<std::string> seal(const TaskId &task, const Session &session,
+                                  std::uint64_t expires_ns) const;
+  // Opens an id (a JSON string) that a client has sent. Returns nothing if the id has expired, was
+  // issued to another client, or was not issued by this gateway.
+  std::optional<TaskId> open(std::string_view token, const Session &session,
+                             std::uint64_t now_ns) const;
+
+ private:
+  const TextSealer sealer_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,39 @@
+#include "route/task_requests.hpp"
+
+#include <string>
+
+#include "route/lane.hpp"
+#include "route/protocol.hpp"
+#include "route/session.hpp"
+#include "route/upstream.hpp"
+#include "route/view.hpp"
+
+namespace bulkhead {
+
+bool TaskRequests::find(Session &s, Incoming &request, Target *out) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (scan.task_id.empty()) {
+    return refuse(request,
+                  std::string(mcp::to_string(scan.method)) + " requires params.taskId (a string)");
+  }
+  auto task = needs_.ids.open(request.message[scan.task_id], s, needs_.reactor.now_ns());
+  if (!task) return refuse(request, "Task not found: params.taskId is unknown or has expired");
+  for (std::size_t i = 0; i < s.view->lanes.size(); ++i) {
+    Lane *lane = s.view->lanes[i];
+    if (lane->upstream().name() != task->server) continue;
+    out->lane = lane;
+    out->range = scan.task_id;
+    out->resolved.source = static_cast<std::uint32_t>(i);
+    out->resolved.original_token = std::move(task->id);
+    out->tool = std::move(task->tool);
+    return true;
+  }
+  return refuse(request, "Task not found: its server was removed from the profile");
+}
+
+bool TaskRequests::refuse(Incoming &request, std::string_view text) {
+  needs_.answers.error(request, code::invalid_params, text);
+  return false;
+}
+
+}  // namespace bulkhead

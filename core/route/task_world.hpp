@@ -1,0 +1,205 @@
+// Test fixture for a complete Router with servers that have tasks, behind a fake connector, and
+// clients of both protocol generations. The servers answer their opening requests and lists; the
+// test answers everything else.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "reactor/reactor.hpp"
+#include "route/router.hpp"
+
+namespace bulkhead {
+
+struct TaskWorld : private ClientEnd {
+  // One server: the requests that it has received and that the test has not answered yet.
+  struct Server {
+    TaskWorld *world = nullptr;
+    bool stateless = false;
+    bh_lane lane = 0;  // on which the last request arrived
+    std::vector<std::string> got{};
+    std::string_view last(std::string_view member) const {
+      return mcp::member(got.at(got.size() - 1), member);
+    }
+  };
+
+  Profile profile;
+  std::unique_ptr<Reactor> reactor = *Reactor::create();
+  std::unique_ptr<Router> router;
+  std::map<std::string, Server> servers;
+  std::string log, got;  // got: the last message to a client
+  std::size_t answers = 0;
+  bh_session session = 0;
+  std::uint64_t stream = 0;
+
+  // `specs` are names of servers; those that begin with "m" are of 2026-07-28.
+  explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr) {
+    RouterHooks hooks;
+    hooks.log = [this](std::int32_t, std::string_view text) { log.append(text).append("\n"); };
+    router = std::make_unique<Router>(profile, *reactor, std::move(hooks));
+    if (policy != nullptr) router->parts().policy.gate.use(policy, this);
+    for (const std::string &name : specs) {
+      Server &server = servers[name];
+      server.world = this;
+      server.stateless = name.starts_with("m");
+      ServerDef def;
+      def.name = name;
+      def.protocol = server.stateless ? ProtocolPin::v2026_07_28 : ProtocolPin::v2025_11_25;
+      auto made = std::make_unique<Upstream>(router->parts().servers.lanes, def);
+      made->connector = &connector();
+      made->self = &server;
+      router->parts().servers.list.add(std::move(made));
+    }
+    router->start(true);
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    REQUIRE(router->parts().clients.sessions.open(*this, peer, &session, nullptr) == BH_OK);
+    ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
+        R"("capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}})");
+    ask(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+    reactor->poll(0);
+  }
+  ~TaskWorld() override {
+    router->parts().clients.sessions.end_all("the end");
+    router->close_lanes();
+  }
+
+  // ---- the client with a session ----
+  void ask(std::string_view message) {
+    bh_delivery delivery{};
+    delivery.size = sizeof delivery;
+    router->parts().clients.sessions.deliver(session, 0, message, &delivery);
+  }
+  void ask(std::string_view method, std::string_view params) {
+    got.clear();
+    ask(request(method, params));
+  }
+  // ---- clients of 2026-07-28, which declare the extension ----
+  void ask_alone(std::string_view method, std::string_view params,
+                 std::string_view principal = "ada") {
+    got.clear();
+    const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                             R"("io.modelcontextprotocol/clientCapabilities":{"extensions":{)"
+                             R"("io.modelcontextprotocol/tasks":{}}}},)";
+    const std::string message = request(method, meta + std::string(params));
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    peer.transport = bh::str("http");
+    peer.principal = bh::str(principal);
+    bh_incoming in{};
+    in.size = sizeof in;
+    in.peer = &peer;
+    in.stream = ++stream;
+    in.message = bh::str(message);
+    bh_delivery out{};
+    out.size = sizeof out;
+    REQUIRE(router->parts().clients.sessions.deliver_message(*this, in, &out) == BH_OK);
+  }
+
+  // Answers the last request of a server. `member` is the result or the error.
+  void answer(const std::string &name, std::string_view member, std::string_view value) {
+    const Server &server = servers.at(name);
+    const std::string message = std::string(R"({"jsonrpc":"2.0","id":)")
+                                    .append(server.last("id"))
+                                    .append(",\"")
+                                    .append(member)
+                                    .append("\":")
+                                    .append(value)
+                                    .append("}");
+    router->parts().servers.wires.message(server.lane, 0, message);
+  }
+  void result(const std::string &name, std::string_view value) { answer(name, "result", value); }
+  // Returns a member of the last request of a server.
+  std::string sent(const std::string &name, std::initializer_list<std::string_view> path) const {
+    return std::string(at(servers.at(name).got.back(), path));
+  }
+  // Returns a member of the last message to a client.
+  std::string told(std::initializer_list<std::string_view> path) const {
+    return std::string(at(got, path));
+  }
+  static std::string_view at(std::string_view text, std::initializer_list<std::string_view> path) {
+    for (const std::string_view name : path) {
+      if (text.starts_with('{')) text = mcp::member(text, name);
+    }
+    return text;
+  }
+  // Runs the loop until a server has received another request.
+  void await(const std::string &name, std::size_t count) {
+    for (int i = 0; i < 400 && servers.at(name).got.size() < count; ++i) reactor->poll(10);
+    REQUIRE(servers.at(name).got.size() == count);
+  }
+
+ private:
+  static std::string request(std::string_view method, std::string_view params) {
+    return std::string(R"({"jsonrpc":"2.0","id":1,"method":")")
+        .append(method)
+        .append(R"(","params":{)")
+        .append(params)
+        .append("}}");
+  }
+  static const bh_connector &connector() {
+    static const bh_connector table = {
+        sizeof(bh_connector),
+        0,
+        [](void *, bh_lane lane, const bh_lane_info *, void **out, bh_error *) -> bh_status {
+          *out = new bh_lane(lane);
+          return BH_OK;
+        },
+        [](void *self, void *lane, const bh_lane_message *message, bh_error *) -> bh_status {
+          std::string text;
+          for (std::uint32_t i = 0; i < message->part_count; ++i) {
+            text += bh::view(message->parts[i]);
+          }
+          auto &server = *static_cast<Server *>(self);
+          if (message->kind != BH_LANE_REQUEST) return BH_OK;
+          server.lane = *static_cast<bh_lane *>(lane);
+          server.world->received(server, text);
+          return BH_OK;
+        },
+        [](void *, void *, bh_str) {},
+        [](void *, void *, std::uint64_t) {},
+        [](void *self, void *lane) {
+          const std::unique_ptr<bh_lane> closed(static_cast<bh_lane *>(lane));
+          static_cast<Server *>(self)->world->router->parts().servers.wires.closed(*closed);
+        }};
+    return table;
+  }
+  void received(Server &server, const std::string &text) {
+    const std::string_view method = mcp::member(text, "method");
+    std::string result;
+    if (method == R"("initialize")") {
+      result = R"({"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{}},)"
+               R"("serverInfo":{"name":"s","version":"1"}})";
+    } else if (method == R"("server/discover")") {
+      result = R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{)"
+               R"("tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}})";
+    } else if (method == R"("tools/list")") {
+      result = server.stateless
+                   ? R"({"resultType":"complete","tools":[{"name":"job","inputSchema":{}}]})"
+                   : R"({"tools":[{"name":"job","inputSchema":{},"execution":{)"
+                     R"("taskSupport":"optional"}},{"name":"plain","inputSchema":{}}]})";
+    }
+    server.got.push_back(text);
+    if (result.empty()) return;
+    const std::string message = std::string(R"({"jsonrpc":"2.0","id":)")
+                                    .append(server.last("id"))
+                                    .append(R"(,"result":)")
+                                    .append(result)
+                                    .append("}");
+    server.got.pop_back();
+    router->parts().servers.wires.message(server.lane, 0, message);
+  }
+  void send(const bh_outgoing &message) override {
+    got.clear();
+    for (std::uint32_t i = 0; i < message.part_count; ++i) got += bh::view(message.parts[i]);
+    ++answers;
+  }
+  void session_ended(bh_session, std::string_view) override {}
+};
+
+}  // namespace bulkhead

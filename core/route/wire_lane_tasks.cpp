@@ -1,0 +1,47 @@
+// Determines what a call has to do with tasks at the lane's server.
+#include <memory>
+
+#include "route/session.hpp"
+#include "route/upstream.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+// A client of the other generation gets a task only if it has requested one (2025-11-25), or
+// declares the extension and the tool supports tasks (2026-07-28).
+TaskRole WireLane::task_role(const Call &call, const CallInHand &hand) const {
+  if (is_task_method(call.method)) return TaskRole::about;
+  if (call.method != mcp::Method::tools_call || call.session == nullptr) return TaskRole::none;
+  const bool client_stateless = call.request.reply.form != nullptr;
+  const bool declares = client_stateless && (call.session->caps & cap::tasks) != 0;
+  const bool requests = !client_stateless && call.session->revision == newest_revision &&
+                        !hand.message.scan->task.empty();
+  if (edge_->stateless()) return declares || requests ? TaskRole::may_create : TaskRole::none;
+  const bool creates = requests || (declares && tool_supports_tasks(hand.target.resolved));
+  return creates ? TaskRole::creates : TaskRole::none;
+}
+
+bool WireLane::tool_supports_tasks(const Resolved &tool) const {
+  const ItemList &list = items(ItemKind::tool);
+  if (revision_ != revisions.back() || tool.item >= list.items.size()) return false;
+  const ItemList::Item &item = list.items[tool.item];
+  if (item.hash != tool.definition_hash) return false;
+  const std::string_view execution = mcp::member(item.raw.in(list.bytes), "execution");
+  if (!execution.starts_with('{')) return false;
+  const std::string_view support = mcp::member(execution, "taskSupport");
+  return support == R"("optional")" || support == R"("required")";
+}
+
+bool WireLane::bridge_task(Call &call, bool same_generation) {
+  if (same_generation || call.task == TaskRole::none) {
+    call.bridge = nullptr;
+    return false;
+  }
+  if (call.bridge == nullptr) {
+    call.bridge = std::make_unique<TaskBridge>();
+    call.bridge->send = bridged_task_method(call.method);
+  }
+  return true;
+}
+
+}  // namespace bulkhead
