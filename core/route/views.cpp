@@ -55,6 +55,7 @@ void Views::start_pinned() {
 
 View &Views::join(Session &s) {
   const ClientCaps caps = s.caps & cap::shareable;
+  const ClientCaps own_caps = s.caps & ~cap::tasks;  // tasks are declared for each request
   const std::uint64_t key = s.is_sessionless() ? s.scope : s.handle;
   const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
   View *view = nullptr;
@@ -62,14 +63,14 @@ View &Views::join(Session &s) {
     // The capabilities of a session never change. In a scope, each request has its own
     // capabilities.
     const bool fits = own == 0                       ? candidate->caps == caps
-                      : RequestScopes::is_scope(own) ? fits_scope(*candidate, s.caps)
+                      : RequestScopes::is_scope(own) ? fits_scope(*candidate, own_caps)
                                                      : true;
     if (candidate->session == own && fits) view = candidate.get();
   }
   if (view == nullptr) {
     view = views_.emplace_back(std::make_unique<View>()).get();
     view->owner = this;
-    view->caps = own != 0 ? s.caps : caps;
+    view->caps = own != 0 ? own_caps : caps;
     view->session = own;
     fill(*view);
   }
