@@ -39,7 +39,8 @@ struct HostStatus {
   std::vector<PluginStatus> plugins;
   std::vector<std::string> endpoints;
   std::vector<std::string> collisions;  // names that are not listed, each with a reason
-  // Isolation features that the sandboxes of local servers lack (see Spawner::missing()).
+  // Isolation features that are missing from the sandboxes of local servers (see
+  // Spawner::missing()).
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::vector<ClientStatus> clients;
@@ -90,24 +91,24 @@ class Host {
 
   // Hot reload: replaces the current profile with `next`.
   // - Unchanged servers and tools plugins keep their connections. New ones are connected.
-  // - Removed and changed servers and tools plugins are unlisted immediately. They stop after
-  //   their in-flight calls, or after limits.drain_ms. New calls to a changed server use the new
-  //   connection.
+  // - Removed and changed servers and tools plugins are unlisted immediately. They are stopped
+  //   when their in-flight calls have finished, or after limits.drain_ms. New calls to a changed
+  //   server use the new connection.
   // - Clients stay connected and are notified of changed lists.
-  // - Naming, expose and most limits are applied. Settings that need a restart keep their current
-  //   values and are named in the report.
+  // - Naming, expose and most limits are applied. Settings that need a restart keep their
+  //   current values and are named in the report.
   //
   // Returns an error, and changes nothing, if a required new tools plugin cannot be loaded. Must be
   // called on the reactor thread, from on_status or a posted function, but never inside a plugin or
   // client callback.
   virtual Result<ApplyReport> apply(Profile next) = 0;
-  // Does the same, but also replaces changed servers and tools plugins in other processes. Policies
-  // and telemetry plugins are not moved between processes.
+  // Like apply(next), but also replaces changed servers and tools plugins in other processes.
+  // Policies and telemetry plugins are not moved between processes.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // Returns true if everything that apply() removed has stopped, including child processes.
   virtual bool drained() const = 0;
   // Connects the host to a compartment's process through the socket `trunk`. Must be called each
-  // time the process has been started. Until then, the compartment's servers are "connecting".
+  // time the process is started. Until then, the compartment's servers are "connecting".
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
   // Must be called if the compartment's process will not be restarted. Its servers then fail with
   // `reason`.
@@ -118,8 +119,9 @@ class Host {
   virtual void telemetry_wants(const std::string &compartment, std::uint32_t needs) = 0;
 
   // Returns the pending approval requests, oldest first. If `watch_ms` is not 0, the caller is an
-  // approval interface that polls at least every `watch_ms` (at most 60,000). For that time, new
-  // calls that require approval wait; without an approval interface, they are rejected.
+  // approval interface that polls at least every `watch_ms` (at most 60,000). During that time, new
+  // calls that require approval wait for a decision; without an approval interface, they are
+  // rejected.
   virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
   // Approves or denies a pending approval request. Returns BH_E_NOT_FOUND if the request is not
   // pending, and BH_E_INVALID if the scope is unknown. This function and approvals() must be called
@@ -128,11 +130,12 @@ class Host {
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;
-  // Returns true if each enabled server has listed its tools or failed.
+  // Returns true if every enabled server has listed its tools or has failed.
   virtual bool settled() const = 0;
 
-  // Creates a client inside the program. `on_message` runs inside the router, so it must only store
-  // the message: it must not send messages, and must not connect or destroy clients.
+  // Connects a client that runs inside the embedding program. `on_message` runs inside the router,
+  // so it must only store the message: it must not send messages, and must not connect or destroy
+  // clients.
   virtual std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) = 0;
   // Runs the event loop until `done` returns true or timeout_ms has passed. For programs that have

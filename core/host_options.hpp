@@ -38,7 +38,7 @@ struct HostOptions {
   // Receives every log line. Can be called on any thread. May be empty.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
-  // Called on the reactor thread after a server's state or number of tools has changed.
+  // Called on the reactor thread after a server's state or its number of tools has changed.
   std::function<void()> on_status;
   // If true, upstreams are started immediately. If false, they are started when the first client
   // has declared its capabilities.
@@ -63,13 +63,13 @@ struct HostOptions {
   // tells the user how to approve calls, for example which command to run. May be empty.
   std::string approval_hint;
   // Receives new and changed tool definitions (see profile/pins.hpp). A program that stores them
-  // passes them in the next profile as `pinned`. Runs on the reactor thread inside the router, so
-  // it must only store them.
+  // puts them in `pinned` of the next profile. Runs on the reactor thread inside the router, so it
+  // must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // Called if the profile sets a lazy server's kept.definition, and the server's list is new or has
-  // changed. A program that stores the list passes it in the next profile as the server's `kept`,
-  // together with its `definition`. Runs on the reactor thread inside the router, so it must only
-  // store the list.
+  // Called when a lazy server's list is new or has changed, if the profile sets the server's
+  // kept.definition. A program that stores the list puts it in the server's `kept` in the next
+  // profile, together with its `definition`. Runs on the reactor thread inside the router, so it
+  // must only store the list.
   std::function<void(const ListNews &)> on_list;
   // The 32-byte key that seals client sessions. If it is the same in every run, a restarted process
   // can resume client sessions, and a running process can resume evicted sessions. If it is empty,
@@ -81,8 +81,8 @@ struct HostOptions {
   std::shared_ptr<Ledger> ledger;
   // If set, this process kills the orphaned descendants of a server that has exited, even if the
   // process that watches the server was killed. This is needed only for servers without a PID
-  // namespace. This process becomes a child subreaper and kills every orphan that leads a session,
-  // so the program must not start such processes itself.
+  // namespace. This process becomes a child subreaper and kills every orphan that is a session
+  // leader, so the program must not start such processes itself.
   bool adopt_orphans = false;
   // Services that another process provides to this process.
   HostServices services;

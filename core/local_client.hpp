@@ -4,9 +4,10 @@
 
 namespace bulkhead {
 
-// A client inside the program. Its messages use the same sessions, name resolution, policies and
-// lanes as the messages of other clients. Destroying the client closes its session. The client may
-// be destroyed inside its own callback; the callback is then not called again.
+// A client that runs inside the embedding program. Its messages use the same sessions, name
+// resolution, policies and lanes as the messages of other clients. Destroying the client closes its
+// session. The client may be destroyed inside its own callback; the callback is then not called
+// again.
 class LocalClient {
  public:
   virtual ~LocalClient() = default;

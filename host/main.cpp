@@ -1,4 +1,4 @@
-// Runs one command of the program `bulkhead` and returns its exit code.
+// Runs one command of the `bulkhead` program and returns its exit code.
 #include <malloc.h>
 
 #include <exception>

@@ -29,7 +29,7 @@ class ArchiveWriter {
  public:
   static constexpr bool reading = false;
   ArchiveWriter() = default;
-  // Appends the output to `before`.
+  // The output starts with `before`, followed by the serialized values.
   explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}
   template <class... T>
   void operator()(const T &...values) {
@@ -112,7 +112,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // The view points into the input.
+  // Sets `value` to a view of the input. The bytes are not copied.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);
@@ -171,7 +171,8 @@ std::string to_bytes(const T &value) {
   return writer.take();
 }
 
-// Returns false if the bytes are invalid. In that case, *value is unspecified.
+// Deserializes `bytes` into *value. Returns false if the bytes are invalid; *value is then
+// unspecified.
 template <class T>
 bool from_bytes(std::string_view bytes, T *value) {
   ArchiveReader reader(bytes);

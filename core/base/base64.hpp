@@ -10,9 +10,9 @@
 
 namespace bulkhead {
 
-// Decodes all of `text` into *out. Returns false if the text is not the canonical encoding of the
+// Decodes all of `text` into *out. Returns false if `text` is not the canonical encoding of the
 // decoded bytes. `variant` is one of sodium_base64_VARIANT_*. libsodium rejects invalid padding and
-// nonzero trailing bits but accepts bytes 0x80 and above; this function rejects those itself.
+// nonzero trailing bits but accepts bytes 0x80 and above, so this function checks for those itself.
 inline bool decode_base64(std::string_view text, int variant, std::string *out) {
   const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
   if (!std::all_of(text.begin(), text.end(), is_ascii)) return false;

@@ -11,9 +11,9 @@
 namespace bulkhead {
 namespace {
 
-// Drops the pages of an object's read-only segments; the kernel reads them from the file again when
-// they are needed. Segments that become read-only only after relocation have PF_W set and are
-// skipped.
+// Drops the pages of a loaded object's read-only segments. The kernel reads them from the file
+// again when they are needed. Segments that become read-only only after relocation have PF_W set,
+// so they are skipped.
 int drop_clean_pages(dl_phdr_info *object, std::size_t /*size*/, void *arg) {
   const auto page = *static_cast<const std::uintptr_t *>(arg);
   bool relocated_text = false;

@@ -1,4 +1,4 @@
-// Returns unused memory of an idle process to the system.
+// Returns an idle process's unused memory to the system.
 #pragma once
 
 namespace bulkhead {

@@ -13,8 +13,8 @@ template <class T>
 class Slots {
  public:
   // `first_generation` is the first generation of every slot, from 1 to 2^20 - 1. If other
-  // processes receive the handles, use a random value so that the handles of a restarted process
-  // differ.
+  // processes receive the handles, pass a random value, so that a restarted process uses different
+  // handles.
   explicit Slots(std::uint32_t first_generation = 1) noexcept
       : first_generation_(first_generation) {}
 
@@ -52,8 +52,8 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    // Generations have 20 bits so that handles stay below 2^53: some handles are sent as JSON
-    // numbers.
+    // Generations have 20 bits so that handles stay below 2^53, because some handles are sent as
+    // JSON numbers.
     slot.generation = (slot.generation + 1) & 0xFFFFF;
     if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
@@ -63,8 +63,8 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // Calls f(handle, T&) for each entry. `f` may erase the entry that it was called with, but no
-  // other entry.
+  // Calls f(handle, T&) for each entry. `f` may erase the entry that it is called with, but no
+  // other entries.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

@@ -113,7 +113,8 @@ TEST_CASE("an alias does not shadow a tool of an unavailable server") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // If the server may still list the tool, no collision is reported.
+  // There is no collision for the alias "push": its tool is listed, or its server may list it
+  // later.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
         "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
@@ -403,7 +404,8 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The composed name is cut inside the prefix, whatever the tool's name is.
+  // The length limit is so small that the composed name is cut inside the prefix, whatever the
+  // tool's name is.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -416,7 +418,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  // Once truncated, this server's prefix is the same, so the name may belong to it too.
+  // After truncation, this server has the same prefix, so the name may belong to this server too.
   CHECK(shorter.may_be_of("a-server-with-another-name", *cut));
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }

@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns a composed name as a JSON string token. The part that comes from the original name keeps
-// the escape sequences of the original token.
+// Encodes a composed name as a JSON string token. If the composed name ends with the original name,
+// that part is copied from `original_token`, so its escape sequences are preserved.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -42,8 +42,8 @@ std::string_view owner_of(std::string_view name, std::string_view own,
   return {};
 }
 
-// Returns true if a server that is down or has not listed its tools yet may list a tool with this
-// name.
+// Returns true if a tool with this name may appear later, because a server that could list it is
+// down or has not listed its tools yet.
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
@@ -86,7 +86,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   return catalogue;
 }
 
-// Reserves memory for names with prefixes, and frees unused capacity.
+// Reserves memory for all items, including the prefixes that are added to their names.
 void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
   const auto k = static_cast<std::size_t>(kind);
   std::size_t bytes = 0, items = 0;
@@ -102,8 +102,8 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
 }
 
 // Finds the names that do not resolve: names that several servers list, and names listed by a
-// server that is down. Items that a policy hides from these clients count too, because the policy
-// must not change which server a name resolves to.
+// server that is down. Items that the policy hides from these clients are included, because hiding
+// an item must not change which server a name resolves to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);
@@ -184,7 +184,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// An alias never shadows a tool that a server lists or may list later.
+// Adds the aliases. An alias is never added if it would shadow a tool that a server lists or may
+// list later.
 void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
   const Naming &naming = names.naming();

@@ -28,8 +28,8 @@ namespace bulkhead {
 struct CatalogueSource {
   std::string_view server;
   std::array<const ItemList *, item_kinds> lists{};  // null: no items of that kind
-  // False if the server is down. The items that it last sent are then not listed, but their names
-  // stay reserved.
+  // False if the server is down. In this case, the items that it last sent are not listed, but
+  // their names stay reserved.
   bool up = true;
   // Returns false if the server has never sent a list, so its names are unknown.
   bool known() const;
@@ -48,7 +48,7 @@ std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
-  // The policy filter: returns true if the item is to be listed. `raw` is the item as sent by the
+  // The policy filter. Returns true if the item should be listed. `raw` is the item as sent by the
   // server. If the function is empty, all items are listed.
   using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
                                   std::string_view raw)>;
@@ -58,9 +58,9 @@ class Catalogue {
   // Returns null if the name does not resolve. The pointer is valid while the catalogue exists.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Explains why an unprefixed name does not resolve. Returns the servers that list it if there are
-  // several, the server that listed it before it went down, or an empty list. The views are valid
-  // while the catalogue exists.
+  // Explains why an unprefixed name does not resolve. If several servers list the name, returns all
+  // of them. If only one server lists it and that server is down, returns that server. Otherwise,
+  // returns an empty list. The views are valid while the catalogue exists.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI. The first match wins:
@@ -117,10 +117,10 @@ class Catalogue {
 
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
-  // names that do not resolve, and the servers that list them
+  // Names that do not resolve, and the servers that list them.
   std::array<Holders, item_kinds> held_;
   Map aliases_;  // aliases of tools; never a listed or reserved name
-  // Aliases of tools whose servers are unavailable.
+  // Aliases that have the same name as a tool of an unavailable server.
   std::set<std::string, std::less<>> unavailable_aliases_;
   Holders originals_;
   std::vector<Template> templates_;

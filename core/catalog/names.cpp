@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t hash_chars = 10;
 
-// FNV-1a, because std::hash may differ between builds and machines.
+// Uses FNV-1a because std::hash may differ between builds and machines.
 std::string hash_suffix(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

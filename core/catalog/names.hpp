@@ -23,13 +23,14 @@ class Names {
   std::optional<std::string> compose(std::string_view server, std::string_view original) const;
   std::string compose_uri(std::string_view server, std::string_view original) const;
 
-  // The parts of a composed URI. It is split at the first slash after the server.
+  // The parts of a composed URI, which is split at the first slash after the server's name.
   struct Uri {
     std::string_view server, original;
   };
   std::optional<Uri> split_uri(std::string_view uri) const;  // nullopt: not a composed URI
 
-  // Returns the tool's name if `tool` is an alias in the profile, and `tool` otherwise.
+  // If `tool` is an alias in the profile, returns the name of the tool that it stands for.
+  // Otherwise, returns `tool`.
   std::string_view aliased(std::string_view tool) const;
 
   // Returns true if a tool or prompt of this server can have this composed name. If the name was
@@ -39,7 +40,8 @@ class Names {
   // gateway's scheme) can belong to any server.
   bool uri_may_be_of(std::string_view server, std::string_view uri) const;
 
-  // Returns the server whose prefix the name appears to have. Only for error messages.
+  // Returns the server whose prefix the name appears to have. Use the result only in error
+  // messages.
   std::string_view server_of(std::string_view name) const;
 
   const Naming &naming() const noexcept { return naming_; }

@@ -12,7 +12,8 @@ Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
       return to_bytes(host.approvals(watch.watch_ms));
     case ApprovalRequest::answer: {
       if (!from_bytes(value, &answer)) break;
-      // The request came from another process, so it cannot be an approval by the client itself.
+      // The answer came from another process, so it was not given through the client itself,
+      // whatever it claims.
       if (answer.surface != ApprovalSurface::terminal) answer.surface = ApprovalSurface::api;
       if (auto done = host.answer_approval(answer); !done) return std::unexpected(done.error());
       return std::string();

@@ -1,5 +1,5 @@
-// Requests to list and answer approvals. They are sent to the endpoint by another process; the
-// processes in between forward them without parsing them.
+// Requests to list and answer approvals. Another process sends them to the endpoint; the processes
+// in between forward them without parsing them.
 #pragma once
 
 #include <cstdint>

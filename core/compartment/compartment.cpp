@@ -29,10 +29,12 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Resource limits, in case a compartment runs malicious code. They are far above normal use.
+// Resource limits that apply in case a compartment runs malicious code. Normal use stays far below
+// them.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
-// Environment variables that child programs may need, or libraries that open connections.
+// The environment variables to keep. Child programs may need them, and so may libraries that open
+// connections.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
@@ -53,8 +55,8 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Makes the kernel kill this process when the supervisor exits. Must be called again whenever the
-// user ID has changed, because the kernel then clears this setting. Returns false if the supervisor
+// Makes the kernel kill this process when the supervisor exits. Must be called again after each
+// change of the user ID, because such a change clears this setting. Returns false if the supervisor
 // has already exited.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -124,8 +126,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Opens the libraries of all plugins. Failures are reported when the plugins are loaded, depending
-// on each plugin's `required` setting.
+// Opens the libraries of all plugins. Failures are reported later, when the plugins are loaded,
+// because their consequences depend on each plugin's `required` setting.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -212,7 +214,7 @@ class Runner final : public link::Channel::Receiver {
     frame.value = value;
     channel_->send(frame, payload);
   }
-  // Called before any client's data is processed. No file can be opened afterwards.
+  // Called before any client data is processed. No files can be opened afterwards.
   void report_ready() {
     send_control(control::ready, to_bytes(ready_));
     channel_->flush();
@@ -426,8 +428,8 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // Needed only by a compartment that opens connections itself. A compartment that starts programs
-  // passes the variables to them unchanged.
+  // The certificate files are needed only by a compartment that opens connections itself. A
+  // compartment that starts programs passes the variables to them unchanged.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};

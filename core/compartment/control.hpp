@@ -47,7 +47,8 @@ enum Kind : std::uint16_t {
   // Frames from a compartment.
   ready = 16,  // confined, and all plugins started; payload: archived Ready
   failed,      // payload: the reason; the compartment then exits
-  // endpoint only; payload: archived HostStatus; code: `asked` in a response to status_wanted
+  // endpoint only; payload: archived HostStatus; code: `asked` if this is a response to
+  // status_wanted
   status,
   definitions_taken,  // value: the number of the definitions frame
   // Endpoint only. value: the number of the apply frame; code: a status; payload: archived

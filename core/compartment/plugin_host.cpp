@@ -149,8 +149,8 @@ Result<void> PluginHost::bring_up(Part &part) {
   return started;
 }
 
-// Returns an error only if the profile requires the plugin. If a connector is missing, the host
-// continues and the connector's servers fail.
+// Returns an error only if the profile requires the plugin and the plugin is not a connector. If a
+// connector fails, the host continues without it, and only the connector's servers fail.
 Result<void> PluginHost::note_failure(Part &part, const Error &error, const std::string &text) {
   plugins_[part.number].failure = error.text;
   const bool connector = slice_.plugins[part.number].kind == PluginKind::connector;
@@ -176,8 +176,8 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// Stores the plugin's tables. Returns null on success. If the plugin does not have the type that
-// the profile expects, returns an error message.
+// Stores the plugin's tables. Returns null on success, or an error message if the plugin is not of
+// the kind that the profile expects.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];

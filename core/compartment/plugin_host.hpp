@@ -23,8 +23,8 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // `options` must have log, log_level, services, and this process's resources for plugins and
-  // child programs. PluginHost sets the other members.
+  // The caller must set these members of `options`: log, log_level, services, and this process's
+  // resources for plugins and child programs. PluginHost sets the other members.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
@@ -32,7 +32,7 @@ class PluginHost {
 
   // Loads and starts the plugins. Returns an error if a required plugin cannot be started.
   Result<void> start();
-  // Returns the isolation features that the sandboxes of some servers lacked (see
+  // Returns the isolation features that were missing from at least one server's sandbox (see
   // Spawner::missing()). on_servers_missing is called when the list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;

@@ -20,9 +20,9 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// Returns the name of a plugin on its compartment's link. The name contains the plugin's kind
-// because plugins of different kinds may have the same ID: the built-in profile has a tools plugin
-// "http" and a service "http".
+// Returns the name that identifies a plugin on the link to its compartment. The name contains the
+// plugin's kind because plugins of different kinds may have the same ID: the built-in profile has a
+// tools plugin "http" and a service "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -40,11 +40,11 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// The permissions of a compartment. Its Confinement is built from them.
+// A compartment's permissions, from which its Confinement is built.
 struct SlicePrivileges {
   bool network = false, exec = false;
   bool required = false;  // fail if the kernel cannot enforce the whole confinement
-  // Unix sockets to which the supervisor connects for the compartment.
+  // Unix sockets to which the supervisor connects on behalf of the compartment.
   std::vector<std::string> dial;
   bool stores = false;  // telemetry plugins have storage folders
   std::vector<std::string> read, write;
@@ -72,7 +72,8 @@ struct Slice {
   std::map<std::string, RemoteUse> remote;  // endpoint: servers and plugins in other processes
   Profile profile;  // endpoint: the profile without credentials; others: only limits and folders
   std::vector<SlicePlugin> plugins;  // all except the endpoint
-  // all except the endpoint: the servers' definitions, including credentials; the key is the server
+  // in all compartments except the endpoint: the servers' definitions, including credentials, by
+  // server name
   std::map<std::string, std::string> definitions;
   SlicePrivileges privileges;
   SecretPrints prints;  // telemetry: the credentials to mask

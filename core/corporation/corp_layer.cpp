@@ -17,8 +17,8 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the other paths that have the same meaning as `path`. The default verdict of a policy can
-// be written under two paths, and rules under four.
+// Returns the other paths that have the same meaning as `path`. A policy's default verdict can be
+// set at either of two paths, and a rule at any of four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -35,14 +35,15 @@ bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// Returns true if the path denotes all servers. (A path such as "mcpServers.*.env" denotes a key of
-// all servers.)
+// Returns true if the path denotes all servers. (A path such as "mcpServers.*.env" does not: it
+// denotes one key of every server.)
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// Returns true if `known` has no tools plugin with this name, or one with a different `plugin`.
+// Returns true if `known` contains no tools plugin with the member's name, or if the member
+// specifies a different `plugin` for it.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -90,7 +91,8 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Rejects a directive that would remove values defined in the same file, which must be a mistake.
+// Rejects a directive that would remove values defined in the same file, because that must be a
+// mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -155,8 +157,8 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " controls how layers are read, which happens before directives are "
                            "applied: set it as a key in this file, and \"lock\" it");
-  // count() stops increasing at kProfileErrors, so it may not reveal an invalid path or a misused
-  // "value". `whole` covers those cases.
+  // count() stops increasing at kProfileErrors, so comparing it with `errors` may miss an invalid
+  // path or a misused "value". `whole` catches both.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -169,7 +171,7 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
     if (held.implied && holding) continue;  // equivalent paths are held separately
-    // A lock conflicts only with an earlier hold on the same path or on a parent.
+    // A lock conflicts only with an earlier hold on the same path or on one of its parents.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
                           : paths_meet(held.path, directive.path);
@@ -237,9 +239,9 @@ void CorpLayer::hold_servers(const Node &layer) {
   }
 }
 
-// Holds the policies and the services if the corporation has rules or policies. Rules depend on the
-// policy that evaluates them, and a policy with an external decision point depends on the service
-// that connects to it.
+// Places a hold on the policies and services if the corporation defines rules or policies. Rules
+// depend on the policy that evaluates them, and a policy with an external decision point depends on
+// the service that connects to it.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)

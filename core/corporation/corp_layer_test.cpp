@@ -1,4 +1,4 @@
-// Tests the directives of the corporation's layer, and that they prevent changes by higher layers.
+// Tests the directives in the corporation's layer, and that higher layers cannot override them.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -79,8 +79,8 @@ TEST_CASE("A27 a corp layer server is kept if another layer has a server with th
             "/home/u/p.toml:1: mcpServers.search is skipped: the corporation's "
             "profile has a server with that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
-  // If the corp layer defines a server, no layer can define a tools plugin with its name, and vice
-  // versa.
+  // If the corp layer defines a server, no other layer can define a tools plugin with the same
+  // name, and vice versa.
   CHECK(good({base, theirs, file("[tools.search]\nplugin = \"builtin-http\"\n")}).tools.size() ==
         1);
   const Profile tools = good({base, corp("[tools.web]\nplugin = \"builtin-http\"\n"),
@@ -239,7 +239,7 @@ TEST_CASE("directives are applied before the keys that control how layers are re
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
                 "controls how layers are read"));
   }
-  // A locked key keeps its value even if a higher layer is in a format with a different default.
+  // A locked key keeps its value even if a higher layer uses a format whose default is different.
   ProfileLayer found{"claude", "/home/u/.claude.json",
                      R"({"mcpServers": {"theirs": {"command": "a"}}})"};
   found.detected = true;

@@ -63,22 +63,22 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// Returns true if this member of a table at `depth` replaces the same member of `below` as a whole,
-// instead of being merged with it.
+// Returns true if `member`, in a table at `depth`, replaces the corresponding member of `below`
+// entirely instead of being merged with it.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
   const std::string &section = path.front();
   if (depth == 1 && section == "mcpServers") return true;
   if (depth == 1 && is_plugin_group(section)) {
-    // Disabling an instance removes all of it.
+    // Disabling an instance removes the whole instance.
     if (member.value.find("enabled") != nullptr || member.value.find("disabled") != nullptr)
       return true;
     const Node *plugin = member.value.find("plugin");
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // A rule replaces the entire rule with the same name, whichever equivalent form each of them is
-  // written in.
+  // A rule replaces the whole rule of the same name, even if the two are written in different (but
+  // equivalent) forms.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }

@@ -33,7 +33,7 @@ const std::string *text_of(const Node *table, std::string_view name) {
   return value != nullptr && value->kind == Kind::string ? &value->text : nullptr;
 }
 
-// The catalogue entry of one revision.
+// The catalogue entry for one revision.
 struct Entry {
   std::string status, hash, current;
 };

@@ -1,4 +1,5 @@
-// Tests the verification of a signed corp profile. Each failed check has its own error.
+// Tests the verification of signed corp profiles, including the specific error for each failed
+// check.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>

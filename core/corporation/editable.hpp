@@ -1,4 +1,4 @@
-// Reads [editable], which lists the profile sections that others may change. Internal to the
+// Reads [editable], which lists the profile sections that other layers may change. Internal to the
 // profile libraries.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace bulkhead::profiles {
 
-// A section that others may not change.
+// A section that other layers may not change.
 struct LockedSection {
   // The paths of the section's keys. Empty if this program does not use the section.
   std::vector<std::vector<std::string>> paths;

@@ -24,9 +24,9 @@ struct MinisignKey {
   std::array<std::uint8_t, 32> key;
 };
 
-// Reads public keys from a minisign *.pub file, one base64 line each. Empty lines and lines that
-// start with "untrusted comment:" are skipped. Returns an error if a line is invalid, or if there
-// are no keys or too many.
+// Reads public keys from a minisign *.pub file, which contains one base64 line per key. Empty lines
+// and lines that start with "untrusted comment:" are skipped. Returns an error if a line is
+// invalid, or if there are no keys or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
 // Verifies that one of the keys signed `bytes`, and returns the trusted comment. Returns

@@ -103,7 +103,7 @@ TEST_CASE("another key, or the trusted comment of another signature, is rejected
                             other.substr(other.find("trusted comment: b"));
   CHECK(verify_minisign(text, mixed, keys(ours.public_key())).error().text ==
         "the trusted comment does not match its signature");
-  // It is sufficient that one of the keys matches.
+  // One matching key is enough.
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
@@ -122,7 +122,8 @@ TEST_CASE("invalid keys are rejected") {
 }
 
 TEST_CASE("BLAKE3 digests are correct for all tree shapes") {
-  // Digests that b3sum computes for n bytes with the repeating values 0, 1 ... 250.
+  // The digests that b3sum computes for inputs of n bytes. The byte values repeat the sequence 0,
+  // 1, ..., 250.
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -80,8 +80,8 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the ID of the elicitation request that the client has received, as JSON text, or an empty
-// string.
+// Returns the ID of the elicitation request that the client has received, as JSON text. Returns an
+// empty string if there is no such request.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -123,7 +123,8 @@ TEST_CASE("session numbers differ between gateways and between runs") {
     Client c(*w.host);
     c.call("1", "a__x");
     sessions.insert(w.pending().at(0).session);
-    // Programs that store numbers as doubles must be able to represent a session number.
+    // Session numbers must be exactly representable as doubles, because some programs store all
+    // numbers that way.
     CHECK(*sessions.rbegin() < (1ull << 53));
   }
   CHECK(sessions.size() > 1);
@@ -389,8 +390,8 @@ TEST_CASE("a remembered approval applies only to the server program for which it
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  // The pending call was meant for the previous program, so an approval does not apply to later
-  // calls.
+  // The pending call was made before the server's program was replaced, so approving it does not
+  // cover later calls.
   if (!w.pending().empty()) {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);

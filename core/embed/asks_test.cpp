@@ -123,7 +123,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server finishes all cancelled calls except the first 30.
+  // The server finishes all but the first 30 of the cancelled calls.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {
@@ -137,8 +137,8 @@ TEST_CASE("requests caused by cancelled calls never reach another client") {
   w.up.send("a", ask);
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
-  // Once the server has finished all earlier calls, a request reaches the client that sends the
-  // next call.
+  // Once the server has finished all earlier calls, a request from the server goes to the client
+  // that sends the next call.
   two.end->send(cancelled("1"));
   w.up.send(
       "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");

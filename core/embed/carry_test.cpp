@@ -175,8 +175,8 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// Runs the first process. Its client has listed items, set a log level, subscribed, and started a
-// call that is in flight.
+// Runs the first process. Its client has listed items, set a log level, subscribed to a resource,
+// and started a call that is still in flight.
 OwnedFd first_process() {
   Life life(nothing(), 1);
   REQUIRE(test_transport.carry() == BH_OK);

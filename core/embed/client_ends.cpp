@@ -1,5 +1,5 @@
-// Implements ClientEnd, the receiver of messages from the router, for transport plugins and for the
-// embedding program.
+// Implements ClientEnd, through which the router sends messages to a client, for transport plugins
+// and for the embedding program.
 #include "embed/client_ends.hpp"
 
 #include "bulkhead/abi/ext/transport.h"

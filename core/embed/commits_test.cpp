@@ -232,7 +232,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a plugin that requests only calls receives only calls, and no message waits") {
-  // BH_TELEMETRY_EVENTS is not set; it would add records of intents.
+  // BH_TELEMETRY_EVENTS is not set, because it would add intent records.
   CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);
   w.start();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));

@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// The state of the plugin, whose functions the test implements.
+// The state of the plugin. The test implements the plugin's functions.
 struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;

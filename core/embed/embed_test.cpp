@@ -69,7 +69,7 @@ TEST_CASE("a server whose list request failed is retried and is announced once a
   const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
-  // The server keeps its connection; a new process would have lost its state.
+  // The server keeps its connection. With a new process, its state would have been lost.
   CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
@@ -242,7 +242,7 @@ TEST_CASE("a server-initiated request reaches only the client whose call caused 
   const std::string id = FakeUpstreams::id_of(one.got[0]);
   CHECK(id != "\"s1\"");
   two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-  // The request was not sent to this client.
+  // This client did not receive the request, so its response is ignored.
   CHECK(w.up.last("a").find("accept") == std::string::npos);
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");

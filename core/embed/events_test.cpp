@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // Waits until a rejection has been recorded, and returns the last such record.
+  // Waits until a refusal has been recorded, and returns the latest such record.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -201,7 +201,7 @@ TEST_CASE("notifications in both directions are evaluated, and late ones are dro
     w.up.send("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
-    // The message is forwarded even if the call finishes before the verdict.
+    // The message is forwarded even if the call finishes before the verdict arrives.
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);

@@ -26,11 +26,11 @@ struct FakeUpstreams {
   static FakeUpstreams &get();
 
   std::vector<FakeLane> lanes;
-  // The tools array of each server. tools/list fails for servers without an entry.
+  // The tools array that each server returns. tools/list fails for servers without an entry.
   std::map<std::string, std::string> tools;
-  // Capabilities of each server; the default is {"tools":{}}.
+  // Each server's capabilities; the default is {"tools":{}}.
   std::map<std::string, std::string> capabilities;
-  // The nextCursor of each page of tools, keyed by server.
+  // The nextCursor that a server adds to each tools/list result, by server.
   std::map<std::string, std::string> cursor;
   bool answer_initialize = true;
   bool hold_tools = false;  // if set, the test responds to tools/list itself
@@ -41,12 +41,12 @@ struct FakeUpstreams {
 
   FakeLane &lane(std::string_view server);  // returns the server's newest lane
   std::string last(std::string_view server) { return lane(server).sent.back(); }
-  // Returns the ID of a message that the gateway sent, as JSON text.
+  // Returns the ID of a message from the gateway, as JSON text.
   static std::string id_of(const std::string &message);
   // Sends a message from the server to the gateway.
   void send(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
   void fall(std::string_view server, const std::string &reason);
-  // Like send() and fall(), but for one lane.
+  // Like send() and fall(), but for a specific lane.
   void send_on(bh_lane lane, const std::string &message);
   void lane_down(bh_lane lane, const bh_error &error);
 

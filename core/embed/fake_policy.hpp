@@ -24,7 +24,8 @@ struct FakeJudge {
     std::uint32_t flags = 0, event = 0;
     std::string method;
   };
-  // Returns the status and may set the verdict. The verdict's strings must outlive the call.
+  // Makes the policy's decisions. Returns the status and may set the verdict. The verdict's strings
+  // must outlive the call.
   std::function<bh_status(const Asked &, bh_verdict *)> judge;
   std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
   std::vector<Asked> asked;
@@ -47,7 +48,7 @@ struct FakeJudge {
   std::vector<Kept> records;
   std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;
   bool takes = true;  // whether the telemetry plugin accepts records
-  // Reports that all records received so far are committed.
+  // Reports that all records received so far have been committed.
   void commit() const;
 
   const bh_host *host = nullptr, *telemetry_host = nullptr;

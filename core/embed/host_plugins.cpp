@@ -40,7 +40,7 @@ std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
   return part;
 }
 
-// Creates a part and loads its plugin, unless the plugin runs in another process.
+// Creates a part and, unless its plugin runs in another process, loads the plugin.
 Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
   auto part = new_part(use);
   part->keeps_records = group == "telemetry";
@@ -91,8 +91,8 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   return &made;
 }
 
-// Returns true if the profile assigns this connector to stdio servers. Only such a connector gets
-// bh.host.spawn/1.
+// Returns true if the profile assigns this connector to stdio servers. Only such a connector can
+// use bh.host.spawn/1.
 bool HostPlugins::connects_children(const std::string &plugin) const {
   const Profile &profile = core_.profile;
   const auto is_connector_of = [&](const std::string &type) {

@@ -25,7 +25,7 @@ class HostPlugins {
   // Starts all loaded plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
   // Stop the plugins in reverse start order: stop_users() first, then stop_recorders(). Telemetry
-  // and policies are stopped last because stopping the other plugins creates the last records.
+  // and policy plugins are stopped last because stopping the other plugins still produces records.
   void stop_users();
   void stop_recorders();
   void clear();

@@ -1,5 +1,5 @@
-// Tests that a policy evaluates exactly the data that is executed, and that its verdicts on a list
-// apply only to that list.
+// Tests that a policy evaluates exactly the data that the server then acts on, and that its
+// verdicts on a list apply only to that list.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -180,7 +180,7 @@ TEST_CASE("messages that wait for the check count towards the limit of data wait
 
 namespace {
 
-// Returns a verdict function that rewrites the data of every request to `text`.
+// Returns a verdict function that replaces the data of every request with `text`.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;

@@ -1,4 +1,4 @@
-// Defines one plugin of the host, which runs in this process or in a compartment.
+// Defines Part, one of the host's plugins. It runs in this process or in a compartment.
 #pragma once
 
 #include <memory>

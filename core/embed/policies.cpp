@@ -55,7 +55,7 @@ Result<void> Policies::use() {
   return {};
 }
 
-// The stack and the watch hold copies of the limits, so both are set up again.
+// The stack and the watch have copies of the limits, so both are set up again.
 void Policies::use_limits() {
   stack_.watch_with(nullptr);
   watch_.reset();
@@ -77,7 +77,7 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// The watch starts a thread, so it is created only if at least one policy decides.
+// The watch starts a thread, so it is created only if at least one policy makes decisions.
 void Policies::watch(bool wanted) {
   // With a lower limit, a slow response on a busy machine could be mistaken for a hang.
   constexpr std::uint64_t least_ms = 1'000;

@@ -1,5 +1,5 @@
-// Manages the policies of the host: selects the ones that decide, reconfigures them, and receives
-// their delayed verdicts.
+// Manages the host's policies: selects the ones that make decisions, reconfigures them, and
+// receives their delayed verdicts.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Policies final : public link::PolicyEvents {
   Result<void> use();
   // Applies the limits of a new profile.
   void use_limits();
-  // Records the policies that are in effect. `changes` lists the differences from the previous
+  // Records which policies are in effect. `changes` lists the differences from the previous
   // policies.
   void record(const std::vector<std::string> &changes) const;
 
@@ -49,7 +49,7 @@ class Policies final : public link::PolicyEvents {
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.
   void unanswered(std::uint64_t number, bool late);
-  // Returns true if each policy in another process is ready or has failed.
+  // Returns true if every policy that runs in another process is ready or has failed.
   bool settled() const;
 
  private:

@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// Returns the decision for a call that requires approval.
+// Returns a decision that requires approval for a call.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// Returns the bit of needs() that a policy must set to receive such a request.
+// Returns the needs() bit that a policy must set to receive such a request.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -251,8 +251,8 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// Converts a decision to the result of a policy function. A failure becomes an error with the
-// message of the policy that failed.
+// Converts a decision to the result of a policy function. If a policy failed, returns an error with
+// that policy's message.
 bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
   last_decision_ = std::move(decision);
   if (last_decision_.verdict == Verdict::pending) return BH_PENDING;

@@ -36,19 +36,19 @@ class PolicyStack {
     std::uint32_t needs = 0;  // set by use()
   };
 
-  // Sets the policies. A request is stored while one of several policies is deciding; `kept_bytes`
-  // limits the total size of stored requests. May be called again with the same engines if their
-  // needs change.
+  // Sets the policies. If there are several, a request is stored while one of them is deciding;
+  // `kept_bytes` limits the total size of stored requests. May be called again with the same
+  // engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
   // Must be called when the rules have changed. Requests that are being evaluated are affected when
   // their next verdict arrives: calls and results are refused, and list items are evaluated again.
   void rules_changed() noexcept;
-  // Sets the watch that monitors policies, or null for no monitoring. `watch` must outlive the
-  // stack.
+  // Sets the watch that monitors the policies. If `watch` is null, they are not monitored. `watch`
+  // must outlive the stack.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
-  // Sets the function that validates large rewritten arguments and results. Its outcome must be
-  // passed to answered().
+  // Sets the function that validates large rewritten arguments and results. The result of each
+  // validation must be passed to answered().
   void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
@@ -58,7 +58,7 @@ class PolicyStack {
 
   // Receives the delayed verdict of one policy and asks the remaining policies. `who` is the `self`
   // pointer of the policy, or null for the policy that was asked last. Returns a pending decision
-  // if another policy's verdict is delayed or the request is not pending.
+  // if another policy delays its verdict, or if no such request is waiting.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
   // Must be called when the verdict is no longer needed or the call has finished.
@@ -67,7 +67,7 @@ class PolicyStack {
  private:
   friend struct PolicyStackFunctions;
 
-  // Bit n stands for engines_[n]. There are enough bits for all policies that a profile can have.
+  // Bit n stands for engines_[n]. A profile cannot have more policies than there are bits.
   using EngineBits = std::uint32_t;
   enum class Look : std::uint8_t { decide, observe, filter };
   // How far the evaluation of one request has progressed.
@@ -108,7 +108,7 @@ class PolicyStack {
   std::vector<Engine> engines_;
   std::uint32_t needs_ = 0;                       // combined needs of all engines
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty if there is only one engine
-  // The calls that require approval, with the engines that required it. Entries are kept until
+  // For each call that requires approval, the engines that required it. Entries are kept until
   // forget(). Empty if there is only one engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;

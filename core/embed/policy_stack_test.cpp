@@ -1,4 +1,4 @@
-// Tests that several policies can be combined and are asked one after the other.
+// Tests that several policies can be combined, and that they are asked one after another.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>

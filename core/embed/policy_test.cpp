@@ -64,7 +64,7 @@ TEST_CASE("a call that a delayed verdict refuses is not sent, and is recorded wi
   CHECK_FALSE(w.sent_call());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().server == "a");
-  // A second verdict on the same request is dropped.
+  // A second verdict for the same request is dropped.
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);
   CHECK_FALSE(w.sent_call());
@@ -282,7 +282,8 @@ TEST_CASE("a list is sent once all its items have a verdict") {
     CHECK(c.has("a__x"));
     CHECK_FALSE(c.has("a__y"));
     CHECK(c.has("b__x"));
-    // Verdicts apply to a list until the list or the rules change, so they are not requested again.
+    // Verdicts on a list stay valid until the list or the rules change, so the policy is not asked
+    // again.
     c.got.clear();
     c.end->send(list_tools);
     CHECK(c.has("a__x"));
@@ -299,7 +300,7 @@ TEST_CASE("a list is sent once all its items have a verdict") {
     w.judge.filtered(asked[0].number, true);
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
-    // These verdicts were made under the previous rules, so they are ignored.
+    // These verdicts were given under the previous rules, so they are ignored.
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
     CHECK(c.got.empty());

@@ -1,4 +1,4 @@
-// Detects that a policy in this process does not return from a call. The policy then blocks the
+// Detects when a policy in this process does not return from a call. Such a policy blocks the
 // reactor thread, so the process cannot recover, and the handler terminates it.
 //
 // A separate thread checks for hangs several times per time limit. The overhead is two stores per
@@ -44,8 +44,8 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Marks a request as in progress, from the constructor to the destructor. Must be used on the
-  // reactor thread. `watch` may be null. `policy` must outlive the watch.
+  // Marks a request as in progress for as long as the object exists. Must be used on the reactor
+  // thread. `watch` may be null. `policy` must outlive the watch.
   class Question {
    public:
     Question(PolicyWatch *watch, const std::string *policy) noexcept

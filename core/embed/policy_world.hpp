@@ -25,7 +25,7 @@ struct PolicyWorld : JudgedWorld {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
                      R"(,"result":)" + result + "}");
   }
-  // Waits until a call has been recorded, and returns the last such record.
+  // Waits until a call has been recorded, and returns the latest such record.
   const FakeJudge::Kept &record() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {

@@ -1,5 +1,5 @@
-// Computes fingerprints of the credentials that a profile gives to its servers. With them, the
-// credentials can be masked without being stored.
+// Computes fingerprints of the credentials that a profile passes to its servers. With the
+// fingerprints, credentials can be masked without being stored.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns the fingerprints of headers, variables, arguments and URL parts whose name or form
-// suggests a credential. `key` is 32 bytes long.
+// Returns the fingerprints of the headers, variables, arguments and URL parts whose names or
+// formats suggest that they are credentials. `key` is 32 bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

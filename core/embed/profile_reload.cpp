@@ -113,8 +113,8 @@ void ProfileReload::exchange_servers(std::vector<ServerDef> servers, NextTools t
   }
 }
 
-// A tools plugin in this process keeps its current file until a restart, because loaded code stays
-// mapped.
+// A tools plugin that runs in this process keeps using its current file until a restart, because
+// loaded code stays mapped.
 void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   const auto here = [&](const PluginUse &use) { return remote_.find("tools", use.id) == nullptr; };
   for (std::string &line : keep_files(core_.profile.tools, &next->tools, here)) {
@@ -123,8 +123,8 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Sets the policy mark of `next`. The mark does not cover changes to policies that, according to
-// the report, need a restart.
+// Sets the policy mark of `next`. If the report says that a policy change needs a restart, the mark
+// does not cover that change.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;

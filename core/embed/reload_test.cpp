@@ -92,7 +92,7 @@ TEST_CASE("reload: an identical profile changes nothing and sends no notificatio
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Reordering the servers changes the order of the list but opens no connection.
+  // Reordering the servers changes the order of the list but opens no new connections.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -342,7 +342,7 @@ TEST_CASE("reload: a removed server whose connection was lost is not reconnected
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // If the connection is lost while the server is draining, the server's calls fail.
+  // If the connection is lost while the server is draining, calls to the server fail.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -475,7 +475,7 @@ TEST_CASE("reload: under load, every call gets exactly one response") {
     }
     w.turn(pick(3));
   }
-  // Removes all servers. In-flight calls fail when the drain limit expires.
+  // Removes all servers. In-flight calls fail when the drain time limit expires.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));

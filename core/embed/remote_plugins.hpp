@@ -1,5 +1,5 @@
-// Manages servers and plugins that run in compartments: their client stubs, and the events that the
-// stubs report to the router.
+// Manages servers and plugins that run in compartments. Owns their client stubs and passes the
+// events that the stubs report to the router.
 #pragma once
 
 #include <map>
@@ -28,7 +28,8 @@ class RemotePlugins final : private link::ClientStubEvents {
   // Connects an upstream to its compartment's client stub. Returns false if the upstream runs in
   // this process.
   bool connect_upstream(Upstream &upstream, bool tools);
-  // Connects to a compartment's process after it was started or restarted; see Host::attach().
+  // Connects to a compartment's process after the process has been started or restarted; see
+  // Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);

@@ -23,15 +23,15 @@ class ServerChanges {
   ServerChanges(HostCore &core, ProfileReload &reload);
 
   // See bh_host_control. The change is applied at the end of the current iteration of the event
-  // loop, because functions of the router or of plugins may be on the call stack now.
+  // loop, because router or plugin functions may still be on the call stack.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers of the profile, followed by the plugins' servers whose names are not taken.
-  // For each server that is omitted, adds the reason to `refused`.
+  // Returns the servers in the profile, followed by the servers that plugins have added, unless
+  // their names are already taken. For each server that is omitted, adds the reason to `refused`.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Must be called when a pending change may be complete. Several calls lead to a single check, at
-  // the end of the current iteration of the event loop.
+  // Must be called when a pending change may be complete. Several calls result in a single check,
+  // at the end of the current iteration of the event loop.
   void check_later();
   // Drops all pending changes, without calling `done`, because the host is stopping.
   void drop();

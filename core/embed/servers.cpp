@@ -25,8 +25,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Creates a private folder because the logs may contain secrets. If there is no folder, connectors
-// keep only the last lines of each server's output, in memory.
+// Creates the log folder. It is private because the logs may contain secrets. Without it,
+// connectors keep only the last lines of each server's output, in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;

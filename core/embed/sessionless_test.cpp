@@ -154,7 +154,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // Waits until n calls have been recorded and can be committed.
+  // Waits until n calls have been recorded, so that their records can be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };

@@ -26,8 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Returns the requests with this method that the newest connection to "a" has received. If
-// `every_lane` is set, returns those that all connections to "a" have received.
+// Returns the requests with this method that "a" has received on its newest connection. If
+// `every_lane` is set, also includes those that "a" has received on other connections.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -92,7 +92,7 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // No client is left, so the gateway cancels the accepted subscription.
+    // No clients are left, so the gateway cancels the accepted subscription.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
@@ -226,7 +226,7 @@ TEST_CASE("a subscription with a delayed verdict is sent on the current lane, if
     CHECK(g.has("send it again"));
     CHECK(sent(w, "subscribe", true).empty());
   }
-  // Another handshake cancels the remaining subscriptions of the session.
+  // A new handshake cancels the session's remaining subscriptions.
   g.initialize(R"({"elicitation":{}})");
   w.turn(20);
 }

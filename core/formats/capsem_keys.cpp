@@ -102,7 +102,7 @@ class CapsemKeys {
     entry.members.push_back({"allowed_tools", list.place, list.value});
   }
 
-  // Translates the rules of one server: adds a condition on the server's name to each rule.
+  // Translates the rules of one server by adding a condition on the server's name to each rule.
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {

@@ -177,7 +177,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // Its parent would also have to be signed by the corporation.
+    // The parent profile would also have to be signed by the corporation.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(
           member.place, member.name,

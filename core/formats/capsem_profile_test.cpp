@@ -216,8 +216,8 @@ TEST_CASE("B37 profiles can extend other profiles") {
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
   CHECK(has(why("chain-9"), "more than 8 profiles in a chain"));
-  // A layer that is unreadable or in another format is returned alone; load_profile() reports its
-  // errors.
+  // A layer that is unreadable or in another format is returned by itself; load_profile() reports
+  // its errors.
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
 }

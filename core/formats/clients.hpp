@@ -13,7 +13,7 @@ namespace bulkhead::profiles {
 // returns false; if the file does not exist, *error is not changed.
 bool read_client_file(const std::string &path, Node *out, std::string *error);
 
-// Returns the table to which a sequence of keys leads, or null if there is none.
+// Returns the table at the end of a path of keys, or null if there is none.
 const Node *section_of(const Node &root, const std::vector<std::string> &section);
 
 }  // namespace bulkhead::profiles

@@ -15,8 +15,8 @@ namespace bulkhead::profiles {
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
-// Drops servers that are this gateway (see is_this_gateway()), and servers that have the same name
-// as a tools plugin. Adds a note for each of them.
+// Drops entries that refer to this gateway (see is_this_gateway()), and servers that have the same
+// name as a tools plugin. Adds a note for each of them.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 

@@ -19,8 +19,8 @@ using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 // ancestor is first. Returns an error if an ancestor is missing or has a different ID, if the chain
 // contains a cycle, or if it has more than kProfileChain profiles.
 //
-// A layer that extends no profile is returned alone. A layer that cannot be parsed is returned
-// alone, too; load_profile() reports its errors.
+// A layer that extends no profile is returned by itself. So is a layer that cannot be parsed;
+// load_profile() reports its errors.
 std::expected<std::vector<ProfileLayer>, ProfileError> with_ancestors(ProfileLayer layer,
                                                                       const FindProfile &find);
 

@@ -336,7 +336,7 @@ class ServerWriter {
     return text;
   }
 
-  // Returns the value of a variable or header after credentials have been replaced with references.
+  // Returns the value of a variable or header, with credentials replaced with references.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
@@ -383,8 +383,8 @@ class ServerWriter {
     return out;
   }
 
-  // Replaces parts of a path or query with references to variables. These are the parts that
-  // masked_url() would mask.
+  // In a path or query, replaces the parts that masked_url() would mask with references to
+  // variables.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -516,7 +516,7 @@ class Importer {
     }
   }
 
-  // Records that this client also starts the server, unless the entry is disabled.
+  // Records that this client's file also contains the server, unless the entry is disabled.
   void add_place(const std::string &name, const Member &entry) {
     if (is_disabled(entry.value)) return;
     for (ImportedServer &server : servers_)
@@ -549,7 +549,7 @@ class Importer {
   std::string out_, from_;
   std::vector<ImportedServer> servers_;
   Variables variables_;
-  // The TOML text of each server, by server name. Used to detect that two clients have the same
+  // The TOML text of each server, by server name. Used to detect whether two clients have the same
   // server.
   std::map<std::string, std::string> bodies_;
   std::vector<std::string> lines_;  // one for each variable that must be set

@@ -15,8 +15,8 @@ struct FoundConfig {
   std::string error;                 // why the file could not be used, for example invalid JSON
   // The command line or URL of each server, with credentials masked.
   std::vector<std::string> commands = {};
-  // The project folder of these servers if it is not `cwd`; otherwise empty. Claude Code stores
-  // servers for each project. The servers of other projects are listed, but import_profile()
+  // The project folder to which these servers belong, if it is not `cwd`; otherwise empty. Claude
+  // Code stores servers per project. The servers of other projects are listed, but import_profile()
   // ignores them.
   std::string other_project = {};
   // The project folder of these servers, in which the client starts them. Empty for the user's own
@@ -30,9 +30,9 @@ struct FoundConfig {
 std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
                                              bool folder);
 
-// A server that has been converted for a profile.
+// A server that has been converted to the profile format.
 struct ImportedServer {
-  // The name in the profile; different servers with the same name get a suffix.
+  // The name in the profile. If different servers have the same name, a suffix is added.
   std::string name;
   std::string base;  // the name without the suffix
   // A comment with the server's origin, followed by its tables [mcpServers.NAME].
@@ -49,8 +49,8 @@ struct ImportedServer {
 };
 
 // Returns the servers in these files, in order and without credentials. Entries for this gateway
-// are omitted: those with the command `bulkhead`, or with a loopback URL and the port of one of the
-// addresses in `listens`.
+// are omitted: those with the command `bulkhead`, and those with a loopback URL that has the port
+// of one of the addresses in `listens`.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
                                            const std::vector<std::string> &listens);
 

@@ -1,7 +1,7 @@
-// Class templates that generate the host's extension tables. Each function of a table finds the
-// receiver for the plugin's ctx and calls the receiver's member function. A function that the ABI
-// marks [any] may be called on any thread. If it is not called on the reactor thread, the call is
-// posted to the event loop with copies of its arguments.
+// Class templates that generate the host's extension tables. Each function in a table finds the
+// receiver for the plugin's ctx and calls the corresponding member function of the receiver. A
+// function that the ABI marks [any] may be called on any thread. If it is not called on the reactor
+// thread, the call is posted to the event loop with copies of its arguments.
 //
 // A Receiver has `static R of(void *ctx)`, where R is a reference or a small value, and the members
 // that each table's comment lists. Every host has its own Receiver. There are no virtual functions,
@@ -29,7 +29,7 @@
 namespace bulkhead::host_tables {
 
 // Runs f(receiver) on the reactor thread in a later iteration of the event loop. The Receiver must
-// have reactor() and owner(), which is the argument for Reactor::forget().
+// have reactor() and owner(); the latter returns the argument for Reactor::forget().
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -69,7 +69,7 @@ struct TransportTable {
   static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
     return Receiver::of(ctx).deliver_message(*message, out);
   }
-  // Called by transports that were built against a minor version below 2.
+  // Called by transports that were built for minor version 0 or 1 of this table.
   static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                            bh_delivery *out) {
     if (session == 0) return BH_STALE;
@@ -202,8 +202,8 @@ struct EventTable {
   }
 };
 
-// All calls are posted, because a policy may call these functions inside the function that requests
-// a decision. The Receiver must have static copy(const bh_verdict &), which returns a verdict that
+// All calls are posted, because a policy may call these functions while it is being asked for a
+// decision. The Receiver must have static copy(const bh_verdict &), which returns a verdict that
 // owns its strings, and policy_decided(number, copy), policy_filtered(question, listed) and
 // policy_changed().
 template <class Receiver>
@@ -230,8 +230,9 @@ struct PolicyTable {
   }
 };
 
-// Calls are always posted: a plugin may call this function inside batch(), and calls that resume
-// after the commit may add records. The Receiver must have records_committed(below).
+// All calls are posted, because a plugin may call this function inside batch(), and the client
+// calls that resume after the commit may add records. The Receiver must have
+// records_committed(below).
 template <class Receiver>
 struct TelemetryTable {
   static constexpr std::string_view id = BH_EXT_HOST_TELEMETRY;
@@ -246,7 +247,7 @@ struct TelemetryTable {
 };
 
 // The Receiver must have http_service(void **self) -> const bh_http_service *, and a static member
-// http_missing, which contains the error message for the case that there is no service.
+// http_missing, which is the error message to return if there is no service.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

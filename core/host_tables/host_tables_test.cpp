@@ -170,7 +170,7 @@ TEST_CASE("tables: tools plugins may call from any thread") {
     tools->resource_updated(&host, bh::str(std::string("u:1")));
     return status;
   };
-  // The event whose detail exceeds the ABI limit is dropped.
+  // An event is dropped if its detail exceeds the ABI limit.
   const Notes all{"complete 5 [1]", "progress half", "event 2",
                   "list " + std::to_string(BH_LIST_TOOLS), "updated u:1"};
   SECTION("on the loop's thread: at once, with the receiver's status") {

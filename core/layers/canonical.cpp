@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Settings files of MCP clients. In these files, the keys in kClientWords do not belong to the
-// gateway: Gemini CLI, for example, has "tools", "telemetry" and "security".
+// Settings files of MCP clients. In these files, the keys in kClientWords belong to the client and
+// not to the gateway: Gemini CLI, for example, has "tools", "telemetry" and "security".
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -185,8 +185,8 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// Merges tables by name. If `whole` returns true for two tables with the same name, the second
-// table replaces the first. Otherwise their keys are merged.
+// Merges tables by name. If two tables have the same name, the one in `over` replaces the one in
+// `base` if `whole` returns true for them. Otherwise, their keys are merged.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;
@@ -207,7 +207,7 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
   }
 }
 
-// Returns true if the tables name different plugins, which have different configuration keys.
+// Returns true if the tables specify different plugins. Their configuration keys then differ, too.
 bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
   const Node *is = added.find("plugin");

@@ -65,8 +65,8 @@ class DefinitionReader {
     return nullptr;
   }
 
-  // Returns the reason why a layer protects this server or one of its keys from changes. Returns an
-  // empty string if no layer does.
+  // Returns the reason why this server or one of its keys must not be changed, or an empty string
+  // if no layer protects them.
   std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);

@@ -22,9 +22,9 @@ struct DefinedServers {
 
 // Parses a JSON array of definitions. Each has "name", "source" and the members of an mcpServers
 // entry. Variable references are not expanded. The naming, limits and server types of `profile`
-// apply. An invalid definition, or one that the profile's server_holds forbid, is rejected without
-// affecting the others. Returns an error if the text is not an array of objects or exceeds a limit
-// (kProfileBytes, kGivenServers).
+// apply. A definition that is invalid or is forbidden by the profile's server_holds is rejected
+// without affecting the others. Returns an error if the text is not an array of objects or exceeds
+// a limit (kProfileBytes, kGivenServers).
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

@@ -22,7 +22,7 @@ struct NewServer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Returns the names of the file's servers in the order of the file. Returns BH_E_INVALID, with the
+// Returns the names of the servers in the file, in file order. Returns BH_E_INVALID, with the
 // location of the error, if the text is neither TOML nor JSON.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 

@@ -11,8 +11,7 @@
 
 namespace bulkhead::profiles {
 
-// Returns the section that contains the servers, whichever of its names the file uses, or null if
-// there is none.
+// Returns the section that contains the servers, under any of its names, or null if there is none.
 const Member *servers_section(const Node &root);
 
 // Adds a server and returns the new text. `root` is the parsed text.

@@ -66,8 +66,8 @@ std::size_t line_before(std::string_view text, std::size_t at) {
   return at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
 }
 
-// Returns the end of a table. Comments and blank lines in front of the next table belong to the
-// next table.
+// Returns the end of a table. Comments and blank lines directly before the next table belong to
+// that table.
 std::size_t end_of_table(std::string_view text, std::size_t from, std::size_t next) {
   while (next > from) {
     const std::size_t before = line_before(text, next);

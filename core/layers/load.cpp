@@ -23,7 +23,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   Profile profile;
   for (const ProfileLayer &layer : layers) {
     // Servers must not be able to read profile files, which may contain credentials. A project file
-    // stays readable: it belongs to the repository that the servers work on.
+    // stays readable, because it belongs to the repository that the servers work on.
     if (!layer.file.empty() && !layer.project && !layer.detected)
       profile.own_paths.push_back(layer.file);
   }

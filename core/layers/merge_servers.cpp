@@ -80,7 +80,7 @@ void add_differences(std::string_view key, const Node *here, const Node *there,
   std::for_each(b.members.begin(), b.members.end(), add);
 }
 
-// `here` is the profile's definition, `there` the imported one.
+// `here` is the definition in the profile, `there` the imported one.
 std::vector<std::string> differences_of(const Node &here, const Node &there) {
   const auto a = keys_of_server(here), b = keys_of_server(there);
   std::vector<std::string> out;

@@ -106,7 +106,7 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    // Returns false if the key is to be shown among the other keys (see add_other()).
+    // Returns false if the key should be shown among the other keys (see add_other()).
     bool (EntryReader::*read)(const Node &value);
   };
 

@@ -32,7 +32,7 @@ struct ProjectEntry {
   // The JSON text to which an approval applies: {"file":F,"name":N,"server":{...}}. F is the file's
   // absolute path. There is no white space. Keys are sorted by bytes. Strings are escaped as in RFC
   // 8785 (\b \t \n \f \r \" \\, other control characters below U+0020 as \u00xx in lowercase,
-  // nothing else). Numbers are as written (numbers from TOML in decimal).
+  // nothing else). Numbers are kept as written (numbers from TOML in decimal).
   std::string serialisation;
   std::string digest;  // SHA-256 of `serialisation`, as 64 lowercase hexadecimal digits
   std::string command, url;

@@ -1,5 +1,5 @@
-// Computes a project server's serialized form and working directory. The display of a server and
-// the verification of its approval use the same functions. Internal to core/layers.
+// Computes a project server's serialized form and working directory. The same functions are used to
+// display a server and to verify its approval. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace bulkhead::profiles {
 
-// Returns the ProjectEntry::serialisation of a member of mcpServers.
+// Returns ProjectEntry::serialisation for a member of mcpServers.
 std::string project_serialisation(const Member &entry, const std::string &file);
 
-// Returns the server's working directory. A relative `cwd` is relative to the file's folder. `cwd`
-// is a string node, or null if the definition has no cwd.
+// Returns the server's working directory. A relative `cwd` is resolved against the file's folder.
+// `cwd` is a string node, or null if the definition has no cwd.
 std::string project_cwd(const Node *cwd, const std::string &file);
 
 }  // namespace bulkhead::profiles

@@ -20,8 +20,8 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-// Returns true if the server is this gateway. A project may configure its clients to start the
-// gateway, but here the gateway would start itself recursively.
+// Returns true if the server is this gateway. A project may configure clients to start the gateway,
+// but here the gateway would start itself recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
@@ -67,8 +67,8 @@ class Screen {
       for (Member &entry : section.value.members) {
         if (!may_add(entry)) continue;
         const bool used = approved(entry);
-        // Each server uses memory and a line in every list, so the number is limited. Approved
-        // servers have a separate limit, so that unapproved servers cannot displace them.
+        // Each server takes up memory and a line in every list, so the number is limited. Approved
+        // servers have a separate limit, so unapproved servers cannot displace them.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
           ++over;
           continue;

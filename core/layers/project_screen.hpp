@@ -14,14 +14,14 @@ struct Unapproved {
   Member entry;
 };
 
-// Keeps the approved servers of a canonical project layer, except servers whose names exist in
-// `below`, the merged lower layers. Drops all other sections. Moves servers without approval to
+// Keeps the approved servers of a canonical project layer, unless their names are already used in
+// `below`, the merged lower layers. Drops all other sections. Moves unapproved servers to
 // *unapproved. A note lists everything else that was dropped.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Adds unapproved servers to the profile as disabled servers without a definition. Each shows the
-// command that approves it.
+// Adds unapproved servers to the profile as disabled servers without a definition. Each of them
+// shows the command with which it can be approved.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

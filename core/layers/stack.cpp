@@ -45,8 +45,8 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // Not added to server_holds: this lock applies to files, but not to a program that controls the
-  // gateway.
+  // Not added to server_holds, because this lock applies to files but not to a program that
+  // controls the gateway.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }

@@ -27,8 +27,8 @@ class LayerStack {
   std::vector<RuleLayer> rules;
   std::vector<Unapproved> unapproved;
 
-  // Reports the effects of directives, and stores the parts that the layers protect. Must be called
-  // after merge().
+  // Reports the effects of the directives, and stores which parts of the profile the layers
+  // protect. Must be called after merge().
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:

@@ -139,7 +139,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
 namespace profiles {
 namespace {
 
-// Adds the server's process-related keys under the names that the profile uses.
+// Adds the server's process-related keys, with the names that they have in a profile.
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;

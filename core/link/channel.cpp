@@ -30,8 +30,8 @@ bool is_shortage(int error) {
 
 // Returns the thread's read buffer. All channels of a thread share it, because a handler is never
 // called inside another one. The buffer is not freed when the thread exits. Few threads have
-// channels, and registering a destructor for thread exit would take a lock of the dynamic linker. A
-// plugin whose static constructor hangs never releases that lock.
+// channels, and registering a destructor for thread exit would take a lock in the dynamic linker.
+// If a plugin's static constructor hangs, that lock is never released.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -43,7 +43,7 @@ char *scratch() {
   return mine;
 }
 
-// Calls sendmsg() once. Attaches the descriptor to the first byte.
+// Calls sendmsg() once. If there is a descriptor, it is attached to the first byte.
 ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
   msghdr message{};
   message.msg_iov = parts;
@@ -280,8 +280,8 @@ void Channel::read() {
   }
 }
 
-// Handles the complete frames in `bytes` and sets *used to their size. Returns false if the channel
-// was closed or destroyed; *used is then unspecified.
+// Handles the complete frames in `bytes` and sets *used to their total size. Returns false if the
+// channel was closed or destroyed; *used is then unspecified.
 bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
   const std::shared_ptr<bool> alive = alive_;  // the receiver may destroy the channel
   while (bytes.size() - *used >= sizeof(Frame)) {

@@ -132,7 +132,7 @@ void ClientStub::attach(OwnedFd trunk) {
   send_waiting();
 }
 
-// Queues a call for the next process. Returns false if too many calls are queued.
+// Queues a call for the compartment's next process. Returns false if too much is already queued.
 bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
@@ -204,7 +204,7 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
 }
 
 // Closes all lanes that were sent to the process. Usually each lane's socket reports the loss, but
-// not if the process continues to run after its trunk was closed.
+// not if the process continues to run after its trunk has been closed.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -358,7 +358,7 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
 }
 
 // Assigns a number to a plugin. After a reload, the other process is often ready before the plugin
-// is known here. Its lists are then dropped, and requested again once the plugin is known.
+// is known here. The plugin's lists are then dropped, and requested again once the plugin is known.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
@@ -465,11 +465,12 @@ struct ClientStubFunctions {
     lane.closing = true;
     Frame frame;
     frame.kind = FrameKind::lane_close;
-    // If the lane's socket was never sent, or is already closed, lane_closed cannot arrive.
+    // If the lane's socket was never sent to the process, or is already closed, lane_closed cannot
+    // arrive.
     ClientStub &stub = *lane.stub;
     if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
     // A child process has two grace periods: one after its stdin is closed, and one after SIGTERM.
-    // The lane is then treated as closed even if lane_closed has not arrived.
+    // After both of them, the lane is treated as closed even if lane_closed has not arrived.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));

@@ -36,7 +36,8 @@ class ClientStubEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
-  // Called with an event for the session database. `kind` is one of BH_RECORD_NET etc.
+  // Called with an event for the session database. `kind` is BH_RECORD_NET or another BH_RECORD_...
+  // constant.
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance ID of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
@@ -56,8 +57,8 @@ class ClientStub {
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects to a process that has been started. The previous process may still send responses to
-  // its calls until its own trunk is closed.
+  // Connects to a process that has been started. Until its trunk is closed, the previous process
+  // may still send responses to its calls.
   void attach(OwnedFd trunk);
   // Must be called if the process will not be restarted. Lanes and calls fail with `reason` until
   // the next attach().
@@ -69,8 +70,8 @@ class ClientStub {
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // Returns the `self` pointer of a tools plugin that is new or was recreated. The lists that the
-  // plugin sent previously are discarded and requested again.
+  // Returns the `self` pointer of a tools plugin that is new or has been recreated. Any lists that
+  // the plugin sent earlier are discarded and requested again.
   void *fresh_tools(const std::string &id);
   // Returns the reason why the plugin failed. Returns an empty string if it has not failed or its
   // state is unknown.

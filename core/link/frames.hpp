@@ -3,8 +3,8 @@
 // bh.telemetry/1 plugin.
 //
 // The *client stub* runs in the router's process, the *server stub* in the plugins' process. They
-// share one socket, the trunk. In addition, the client stub creates a socket for each lane, so that
-// a large message delays only its own server.
+// share one socket, the trunk. In addition, the client stub creates a socket for each lane, so a
+// large message for one server does not delay the others.
 //
 // The comment at each frame describes how the header's fields and the payload are used.
 #pragma once
@@ -87,7 +87,7 @@ enum FrameKind : std::uint16_t {
 };
 
 // Returns the `code` of a lane message: the message kind, and the length of the archived
-// HeadersText in front of the message.
+// HeadersText that precedes the message.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }

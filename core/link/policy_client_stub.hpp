@@ -1,8 +1,8 @@
 // The client stub of a policy link: presents a policy in another process to the router. The policy
 // then decides every request asynchronously.
 //
-// If the process fails in any way, requests are rejected. Requests are queued before the process
-// has started for the first time; during a restart they are rejected immediately. If a request
+// If the process fails in any way, requests are rejected. Until the process has started for the
+// first time, requests are queued; during a restart, they are rejected immediately. If a request
 // times out and the process has not even acknowledged it, the process is reported as unresponsive.
 //
 // Owned by the Host. All functions must be called on the reactor thread.
@@ -28,7 +28,7 @@ class PolicyEvents {
   virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
   virtual void policy_changed() = 0;  // the rules or the needs have changed
-  // The process is running, but is unresponsive or has violated the protocol.
+  // Called if the process is running but is unresponsive or has violated the protocol.
   virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
@@ -91,7 +91,7 @@ class PolicyClientStub {
   std::unique_ptr<Channel> trunk_;
   bool ready_ = false;     // the process has reported its needs
   bool was_lost_ = false;  // an earlier process has exited
-  // All needs are assumed until the process has reported its needs.
+  // Until the process has reported its needs, it is assumed to need everything.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
                          BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;

@@ -1,5 +1,5 @@
 // The server stub of a policy link: calls the plugin for each request from the client stub, and
-// sends back its immediate and asynchronous verdicts.
+// sends the plugin's immediate and asynchronous verdicts back.
 //
 // Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
@@ -56,9 +56,9 @@ class PolicyServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  // The link's number, which is part of the request numbers that the plugin sees. It prevents a
-  // decision for the previous endpoint from being used for the current one: a restarted endpoint
-  // reuses request numbers.
+  // The link's number, which is part of the request numbers that the plugin sees. Without it, a
+  // decision for the previous endpoint could be used for the current one, because a restarted
+  // endpoint reuses request numbers.
   std::uint64_t link_ = 0;
   // requests that the plugin has not decided yet; the value is true for a filter request
   std::unordered_map<std::uint64_t, bool> open_;

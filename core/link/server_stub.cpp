@@ -11,7 +11,7 @@ namespace bulkhead::link {
 namespace {
 
 // Returns the error message for a plugin that this process does not run. During a reload, the
-// client stub may refer to a plugin of the next or the previous process.
+// client stub may refer to a plugin that only the next or the previous process runs.
 std::string absent(const std::string &id) {
   return "this compartment is not running plugin \"" + id + "\"";
 }

@@ -1,4 +1,4 @@
-// The server stub of a link: translates the client stub's frames into calls of plugin functions,
+// The server stub of a link: translates frames from the client stub into calls to plugin functions,
 // and the plugins' calls into frames.
 //
 // Owned by the compartment. All functions must be called on the reactor thread. Tools plugins may
@@ -26,7 +26,8 @@
 
 namespace bulkhead::link {
 
-// A plugin of this process. If it has failed, all tables are null and `failure` has the reason.
+// A plugin of this process. If it has failed, all tables are null and `failure` contains the
+// reason.
 struct ServedPlugin {
   std::string id;  // the instance ID that the client stub uses
   const bh_connector *connector = nullptr;
@@ -45,8 +46,9 @@ class ServerStub {
   // them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // `definitions` maps each server to the definition in its bh_lane_info. The definitions are never
-  // sent to the client stub. `limits`, `plugins` and `definitions` must outlive this object.
+  // `definitions` maps the name of each server to the definition that is passed in its
+  // bh_lane_info. The definitions are never sent to the client stub. `limits`, `plugins` and
+  // `definitions` must outlive this object.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
@@ -70,7 +72,7 @@ class ServerStub {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Stops accepting new calls. The client stub keeps them for the next process.
+  // Stops accepting new calls. The client stub queues them for the next process.
   void drain();
   // Returns true if there is no client stub. Otherwise returns true if the client stub has stopped
   // sending calls, all calls have completed, and their results have been written to the socket.
@@ -106,8 +108,8 @@ class ServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // In-flight calls. Plugins see this process's handles and not the client stub's numbers, which a
-  // restarted client stub may reuse.
+  // In-flight calls. Plugins are given this process's handles instead of the client stub's numbers,
+  // because a restarted client stub may reuse its numbers.
   struct Call {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
@@ -117,8 +119,8 @@ class ServerStub {
   bool draining_ = false;
   bool calls_ended_ = false;  // the client stub has sent calls_ended on the current trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
-  // The client stub's subscriptions: plugin number and URI. They end when the client stub
-  // disconnects.
+  // The client stub's subscriptions, as pairs of plugin number and URI. They end when the client
+  // stub disconnects.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };
 

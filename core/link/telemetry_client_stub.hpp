@@ -1,6 +1,6 @@
 // The client stub of a telemetry link: presents a telemetry plugin in another process to the
-// recorder. It accepts records up to a limit for unacknowledged records. The recorder keeps all
-// other records, so that the stub never blocks.
+// recorder. It accepts records until it has reached its limit for unacknowledged records. The
+// recorder keeps the rest, so the stub never blocks.
 //
 // If the process exits, its unacknowledged records are sent to the next process.
 //
@@ -25,10 +25,11 @@ class TelemetryClientStub;
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // Called if more records can be accepted, or if needs() has changed. Not called inside batch().
+  // Called when more records can be accepted, or when needs() has changed. Not called inside
+  // batch().
   virtual void telemetry_taken() = 0;
-  // Called when the records below this number have been committed, before telemetry_taken(). Only
-  // called for plugins that commit.
+  // Called when the records below this number have been committed, before telemetry_taken(). Called
+  // only for plugins that commit.
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_unhealthy(const std::string &compartment) = 0;
@@ -40,10 +41,10 @@ class TelemetryClientStub {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   // Larger batches are split into several frames.
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  // If there are unacknowledged records and none of them is acknowledged for this long, the process
-  // is reported as unresponsive.
+  // If there are unacknowledged records and none of them is acknowledged within this time, the
+  // process is reported as unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
-  // The time during which a plugin with unknown needs is assumed to commit. See the constructor.
+  // How long a plugin with unknown needs is assumed to commit. See the constructor.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
@@ -111,8 +112,8 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // All needs are assumed until the plugin's needs are known, because data that the plugin does not
-  // need is harmless. Known needs remain valid during a restart.
+  // Until the plugin's needs are known, it is assumed to need everything, because sending unneeded
+  // data is harmless. Known needs remain valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool needs_known_ = false;  // reported by this process or an earlier one

@@ -153,8 +153,8 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Parses the records, except the first `from`, into records_, which points into the payload.
-// Returns false if the payload is malformed.
+// Parses the records, except the first `from`, into records_. The strings in records_ point into
+// the payload. Returns false if the payload is malformed.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
   ArchiveReader reader(payload);

@@ -26,8 +26,8 @@ class TelemetryServerStub {
   // retry delay if the plugin did not accept all records
   static constexpr std::uint64_t retry_ms = 200;
   static constexpr std::uint64_t counters_ms = 500;
-  // Size limit for queued frames: twice the limit of a client stub. If a client stub exceeds it,
-  // the link is closed.
+  // Size limit for queued frames: twice the limit that the client stub itself observes. If more is
+  // received, the link is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` must outlive this object.
@@ -75,7 +75,7 @@ class TelemetryServerStub {
   std::vector<bh_record> records_;   // the records of the frame that is being offered
   // Records below taken_ have been accepted, and records below committed_ have been committed.
   std::uint64_t taken_ = 0, committed_ = 0;
-  // The highest values that taken_ and committed_ had for previous endpoints. Records below
+  // The highest values that taken_ and committed_ reached with previous endpoints. Records below
   // earlier_below_ come from previous endpoints, and the current endpoint may send them again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;

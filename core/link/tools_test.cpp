@@ -42,8 +42,8 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> began, updates;
 };
 
-// A tools plugin with one tool. Both the tool's name and the result of every call are the plugin's
-// ID.
+// A tools plugin with one tool. The tool's name is the plugin's ID, and so is the result of every
+// call.
 struct Tool {
   std::string id;
   ServerStub **server = nullptr;

@@ -121,8 +121,8 @@ class Audit {
     unsigned depth;
   };
 
-  // Appends a character to the text in which patterns are searched. This text is lowercase, and
-  // each run of white space is one space.
+  // Appends a character to the text that is searched for patterns. In this text, letters are
+  // lowercase and each run of white space is a single space.
   void append(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';

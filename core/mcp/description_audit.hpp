@@ -13,12 +13,13 @@ inline constexpr std::size_t kLongDescription = 1000;
 
 // Returns the IDs of the findings in a fixed order, without duplicates.
 //
-// The following findings stand for phrases. Hidden characters are removed before the search, and
-// case and the amount of white space are ignored: "you-are-now", "ignore-previous",
-// "ignore-instructions", "system-prefix", "role-system", "override-instructions", "act-as-if",
-// "pretend", "new-instructions", "forget", "system-tag", "inst-open", "inst-close", "sys-tag".
+// The following IDs mean that the text contains a suspicious phrase. Hidden characters are removed
+// before the search, and case and the amount of white space are ignored: "you-are-now",
+// "ignore-previous", "ignore-instructions", "system-prefix", "role-system",
+// "override-instructions", "act-as-if", "pretend", "new-instructions", "forget", "system-tag",
+// "inst-open", "inst-close", "sys-tag".
 //
-// Two findings concern the whole text: "long" (more than kLongDescription characters) and
+// Two other IDs concern the text as a whole: "long" (more than kLongDescription characters) and
 // "hidden-characters". The result is only a hint for users: malicious text that uses other phrases
 // is not detected.
 std::vector<std::string_view> audit_text(std::string_view text);

@@ -1,4 +1,4 @@
-// Tests description_audit.hpp (row F12 of the feature table).
+// Tests description_audit.hpp (feature F12).
 #include "mcp/description_audit.hpp"
 
 #include <catch2/catch.hpp>

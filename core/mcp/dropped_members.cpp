@@ -1,5 +1,5 @@
-// Removes members that must not be forwarded, and collects members of params that Scan does not
-// contain.
+// Implements three functions of scan.hpp: one removes members that must not be forwarded, and two
+// collect the extra and unknown members of `params`.
 #include <string>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -10,8 +10,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// Returns a validated object without the members for which `keep` returns false. All other members
-// are unchanged, except for white space around them.
+// Returns a copy of a validated JSON object without the members for which `keep` returns false. The
+// other members are unchanged, except for the white space around them.
 template <class F>
 std::string filtered(std::string_view object, F keep) {
   struct Rest {

@@ -12,8 +12,8 @@
 
 namespace bulkhead::mcp {
 
-// A list can be cleared and reused without allocating unless it grows. It does not enforce the
-// limits of bh_header; bh::check_headers() does.
+// A list that has been cleared can be reused without allocating memory, unless it grows larger than
+// before. This class does not enforce the limits of bh_header; bh::check_headers() does.
 class HeaderList {
  public:
   void clear() noexcept {
@@ -32,7 +32,7 @@ class HeaderList {
     entries_.push_back(entry);
   }
 
-  // Returns all headers. They are valid until the list changes.
+  // The returned headers are valid until the list changes.
   std::span<const bh_header> all() {
     headers_.clear();
     const std::string_view text = text_;

@@ -17,13 +17,14 @@ void append_header_value(std::string *out, std::string_view text);
 
 struct HeaderText {
   std::string_view text;
-  // null, or why the value is malformed (static string); `text` is then empty
+  // Null if the value is valid. Otherwise, a static string that explains why it is malformed;
+  // `text` is then empty.
   const char *problem = nullptr;
 };
 
-// Decodes a header value from which surrounding spaces and tabs have been removed. The result is
-// valid UTF-8. It points into `value` or, if the value was encoded, into *scratch. A value is
-// malformed if it contains a character other than printable ASCII or a tab, base64 in a
+// Decodes a header value. The caller must have removed surrounding spaces and tabs. The decoded
+// text is valid UTF-8. It points into `value` or, if the value was encoded, into *scratch. A value
+// is malformed if it contains a character other than printable ASCII or a tab, base64 in a
 // non-canonical form, or bytes that are not UTF-8.
 HeaderText decode_header_value(std::string_view value, std::string *scratch);
 

@@ -85,7 +85,8 @@ TEST_CASE("header values: the base64 has one canonical form") {
     CHECK(decoded(bad) == "malformed");
   }
   for (int c = 0; c < 256; ++c) {
-    // Only Q completes the base64 form of "A".
+    // The base64 form of "A" is "QQ==". With any other second character, it is malformed or encodes
+    // a different text.
     const std::string value =
         std::string("=?base64?") + static_cast<char>('Q') + static_cast<char>(c) + "==?=";
     CHECK((decoded(value) == "A") == (c == 'Q'));

@@ -30,7 +30,7 @@ const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault
       p = scalar_end(p, end, fault);
       if (p == nullptr) return nullptr;
     }
-    // Closes all levels that end directly after this value, and moves to the next value.
+    // Close all levels that end directly after this value, and move to the next value.
     for (;;) {
       if (open == 0) return p;
       bool more = false;

@@ -63,7 +63,8 @@ inline const char *number_end(const char *p, const char *end, Fault *fault) noex
   return p;
 }
 
-// Compares the four bytes at `p` with `word`. The caller ensures that there are four bytes.
+// Compares the four bytes at `p` with `word`. The caller must ensure that at least four bytes can
+// be read.
 inline bool is_word(const char *p, const char (&word)[5]) noexcept {
   return std::memcmp(p, word, 4) == 0;
 }
@@ -78,8 +79,8 @@ inline const char *scalar_end(const char *p, const char *end, Fault *fault) noex
   return fail_at(fault, "invalid JSON value", p, end);
 }
 
-// Parses a member name and the colon, with the white space around them. Sets *inside to the name
-// without quotes.
+// Parses a member name, the colon after it, and the white space before and after the colon. Sets
+// *inside to the name without quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
   if (p == end || *p != '"') return fail_at(fault, "expected a member name", p, end);
@@ -125,8 +126,8 @@ class LevelBits {
 // Parses any value. `depth` is the maximum number of nested levels (0: only a scalar).
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
-// A position in a text. Each function parses one element and advances the position. If a function
-// returns false, fault() returns the reason, and the position is invalid.
+// A position in JSON text. Each function parses one element and advances the position. If a
+// function returns false, fault() returns the reason, and the position is no longer valid.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept

@@ -98,7 +98,7 @@ constexpr char32_t fold(char32_t c) noexcept {
   return c;
 }
 
-// A 64-bit hash of little-endian 8-byte words.
+// Computes a 64-bit hash from 8-byte little-endian words.
 static_assert(std::endian::native == std::endian::little);
 class NameHash {
  public:
@@ -155,9 +155,10 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
   return hash.value();
 }
 
-// Returns the hash of a validated string token (without quotes). The function reads whole words, so
-// the memory must be readable up to `readable`. Sets *as_it_is to true if the token is ASCII
-// without escape sequences, which means that its bytes need no unescaping.
+// Returns the hash of a validated string token (without quotes). Reads 8 bytes at a time, possibly
+// past the end of the token but never past `readable`, which is the end of the readable memory.
+// Sets *as_it_is to true if the token is ASCII without escape sequences, which means that its bytes
+// need no unescaping.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;

@@ -161,14 +161,15 @@ alignas(16) constexpr char second_high[16] = {
     too_short,
     too_short,
     too_short};
-// A character is incomplete at the end of a block if one of the last bytes is above its limit.
+// The largest value that each byte of a block can have if no character is incomplete at the end of
+// the block. Only the last three bytes are restricted.
 alignas(32) constexpr u8 complete_limit[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,      255,      255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
 }  // namespace utf8_table
 
-// 32 bytes FF, followed by 32 bytes 00. Loaded at offset 32 - k, it is a mask for the first k bytes
-// of a block.
+// 32 bytes of FF, followed by 32 zero bytes. The 32 bytes at offset 32 - k form a mask for the
+// first k bytes of a block.
 struct KeepTable {
   u8 bytes[64];
   constexpr KeepTable() : bytes() {
@@ -249,14 +250,14 @@ BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
 }
 
 // Skips the escape sequences in the block at p. On entry, *stops is the bit mask of special bytes.
-// On return, only the bits from the closing quote or the first error remain. Returns true if the
-// first byte of the next block belongs to an escape sequence that starts in this block.
+// On return, only its bits from the closing quote or the first error onward are still set. Returns
+// true if the first byte of the next block belongs to an escape sequence that starts in this block.
 inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
   Fault ignored;
   while (*stops != 0) {
     const int k = __builtin_ctz(*stops);
     if (end - p <= k || p[k] != '\\' || escape_end(p + k, end, &ignored) == nullptr) return false;
-    // Of the bytes of an escape sequence, only the one after the backslash can be special.
+    // Within an escape sequence, only the byte after the backslash can be special.
     if (k == 31) {
       *stops = 0;
       return true;

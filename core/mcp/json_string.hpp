@@ -28,8 +28,9 @@ using StringEnd = const char *(*)(const char *p, const char *end, Fault *fault) 
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept;
 
 #if BULKHEAD_SSE2
-// Returns a bit mask of the bytes among the 16 at p that are a quote, a backslash, or not plain
-// ASCII. One signed comparison detects both bytes below 0x20 and bytes 0x80 and above.
+// Returns a bit mask that marks each of the 16 bytes at p that is a quote, a backslash, a control
+// character or not ASCII. One signed comparison detects both bytes below 0x20 and bytes 0x80 and
+// above.
 inline unsigned special_bits(const char *p) noexcept {
   const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
@@ -41,7 +42,7 @@ inline unsigned special_bits(const char *p) noexcept {
 
 inline const char *string_end(const char *p, const char *end, Fault *fault) noexcept {
 #if BULKHEAD_SSE2
-  // Handles short strings inline, because most strings in a message are short.
+  // Most strings in a message are short, so they are handled inline.
   if (end - p >= 16) {
     const unsigned bits = special_bits(p);
     if (bits != 0) {

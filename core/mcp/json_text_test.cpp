@@ -1,5 +1,5 @@
-// Tests JSON text: the grammar, strings on each instruction set, agreement with two other JSON
-// libraries, and the helper functions of scan.hpp.
+// Tests the JSON functions: the grammar, strings with each instruction set, agreement with two
+// other JSON libraries, and the helper functions of scan.hpp.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -89,7 +89,7 @@ TEST_CASE("every truncation of a valid text is rejected") {
   REQUIRE(valid_json(text));
   for (std::size_t n = 0; n < text.size(); ++n) {
     INFO(n);
-    // The copy has the exact size, so that a sanitizer detects reads beyond the text.
+    // The copy is exactly as long as the text, so a sanitizer detects reads beyond its end.
     const std::vector<char> cut(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK_FALSE(valid_json({cut.data(), cut.size()}));
   }

@@ -1,5 +1,5 @@
-// Lists the members of `params` that the scanner locates, and the members of each request that is
-// forwarded to servers. Internal to core/mcp.
+// Lists the members of `params` that the scanner locates and, for each method whose requests are
+// forwarded to servers, the members that MCP defines. Internal to core/mcp.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum ParamName : unsigned {
 };
 static_assert(std::size(param_names) == task_id_param + 1);
 
-// Sets of ParamName bits. Both are empty for methods that are not listed here.
+// Sets of ParamName bits. Both are empty for methods that params_of() does not list.
 struct MethodParams {
   std::uint32_t named = 0;  // members that have their own names in rules, approvals and records
   std::uint32_t more = 0;   // other members that MCP's schema defines

@@ -1,4 +1,4 @@
-// Detects names of members of the same object that some decoders could confuse.
+// Detects members of the same object whose names some decoders could confuse.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,14 @@ struct KnownName {
       : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// If max_members is 0, only the known names are checked: each may occur once, in its exact form.
-// Known names whose `alone` is false can be used only in this mode. If max_members is not 0, it
-// limits the number of members, and no two members may have names that fold to the same text.
+// Checks the member names of one object.
+//
+// If max_members is 0, only known names are checked: each may occur once, in its exact form. Known
+// names whose `alone` is false can be used only in this mode. If max_members is not 0, it limits
+// the number of members, and no two members may have names that fold to the same text.
 //
 // Names are compared by a 64-bit hash of their folded text. Different names with equal hashes are
-// rejected too; this happens only if a sender constructs them deliberately.
+// rejected too, but such names occur only if a sender constructs them deliberately.
 class MemberNames {
  public:
   static constexpr std::uint32_t capacity = 256;

@@ -7,8 +7,8 @@
 
 namespace bulkhead::mcp {
 
-// `inside` is a validated string token without quotes. Escape sequences are decoded
-// ("tools\/call").
+// `inside` is a validated string token without quotes. If it contains escape sequences, as in
+// "tools\/call", they are decoded.
 Method method_of(std::string_view inside) noexcept;
 
 // Returns true for requests that do not change a server's state, so they can be retried: lists,

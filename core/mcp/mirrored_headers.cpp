@@ -36,7 +36,7 @@ std::optional<std::string_view> text_of(std::string_view token, std::string *scr
   return unquote(token, scratch);
 }
 
-// Compares a header whose value is never encoded.
+// Compares `value` with a header whose value is never encoded.
 std::optional<HeaderFault> check_plain(std::span<const bh_header> headers, std::string_view name,
                                        std::string_view member, std::string_view value) {
   const FoundHeader found = find_header(headers, name);

@@ -2,9 +2,9 @@
 // 2026-07-28): MCP-Protocol-Version, Mcp-Method and Mcp-Name. For Mcp-Param-*, see
 // param_headers.hpp.
 //
-// Only requests have these headers. Notifications are not checked, and none are added to them.
-// Header names are case-insensitive. Values are case-sensitive, and white space around them is
-// ignored.
+// Only requests have these headers. The headers of notifications are not checked, and no headers
+// are added to notifications. Header names are case-insensitive. Values are case-sensitive, and
+// white space around them is ignored.
 //
 // Thread-safe.
 #pragma once
@@ -35,32 +35,34 @@ struct MirroredValues {
   const char *name_member = "";          // the member of `params` that contains it; static string
 };
 
-// Buffers for values that have escape sequences in the message.
+// Buffers for values that must be unescaped.
 struct MirroredScratch {
   std::string revision, method, name;
 };
 
-// Reads the values of a scanned request. The value for Mcp-Name is params.name for tools/call and
-// prompts/get, params.uri for resources/read, and params.taskId for tasks/get, tasks/update and
-// tasks/cancel. If a member is missing or not a string, its value is empty. The values point into
-// `message` and *scratch.
+// Reads the values for the mirrored headers from a scanned request. The value for Mcp-Name is
+// params.name for tools/call and prompts/get, params.uri for resources/read, and params.taskId for
+// tasks/get, tasks/update and tasks/cancel. If a member is missing or not a string, its value is
+// empty. The values point into `message` and *scratch.
 MirroredValues mirrored_values(std::string_view message, const Scan &scan,
                                MirroredScratch *scratch);
 
-// A header that does not match the body. Used for an error with the code header_mismatch.
+// Describes a header that does not match the body, for an error response with the code
+// header_mismatch.
 struct HeaderFault {
   std::string header;
   std::string text;  // the reason, for the client; contains no values of Mcp-Name or Mcp-Param-*
 };
 
-// Compares the headers of a request with its body. Returns the first fault in this order: revision,
-// method, name. A header is not compared if the body does not contain its value: the caller rejects
-// requests without a revision, and requests that need params.name or params.uri but do not have it.
+// Compares the headers of a request with its body. If several do not match, the fault is the first
+// one in the order revision, method, name. A header is not compared if the body does not contain
+// its value: the caller rejects requests without a revision, and requests that need params.name or
+// params.uri but do not have it.
 std::optional<HeaderFault> check_mirrored_headers(const MirroredValues &values,
                                                   std::span<const bh_header> headers);
 
-// Adds the headers to a request that the gateway sends. `values` must be those of the message that
-// is sent, in which names are the server's original names.
+// Adds the mirrored headers to a request that the gateway sends. `values` must be read from the
+// message that is sent, which contains the server's original names.
 void add_mirrored_headers(const MirroredValues &values, HeaderList *out);
 
 // ---- for param_headers.cpp ---------------------------------------------------------------------

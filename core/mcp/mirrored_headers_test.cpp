@@ -19,7 +19,7 @@ std::string request(const std::string &method, const std::string &params) {
          R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
 }
 
-// Returns the fault, which is empty if the headers match.
+// Returns the fault found, or an empty HeaderFault if the headers match.
 HeaderFault check(const std::string &message, const Pairs &pairs) {
   Scan scan;
   ScanError error;

@@ -1,5 +1,5 @@
-// Parses JSON with two other libraries to verify the scanner's results. Input for which the
-// libraries are known to differ is excluded. Only for tests and fuzzing.
+// Parses JSON with two other libraries to verify the scanner's results. If a library is known to
+// treat some input differently, the verdict for that input is `unsure`. Only for tests and fuzzing.
 #pragma once
 
 #include <rapidjson/memorystream.h>
@@ -14,14 +14,15 @@ namespace bulkhead::mcp::testing {
 
 enum class Verdict { valid, invalid, unsure };
 
-// Returns true if the text may exceed a library's nesting limit; the limits differ. Both libraries
-// also reject lone surrogate escapes, and numbers outside the range of a double or 64-bit integer.
+// Returns true if the text may exceed a library's nesting limit, which differs between the two
+// libraries. Both also reject lone surrogate escapes, and numbers outside the range of a double or
+// 64-bit integer.
 inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
-// Returns true if the text may contain an integer that does not fit into 64 bits. simdjson reports
-// a separate error for such integers only since version 3.11.
+// Returns true if the text may contain an integer that does not fit into 64 bits. Before version
+// 3.11, simdjson does not report a separate error for such integers.
 inline bool has_long_integer(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -38,7 +39,7 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
     case simdjson::SUCCESS:
       return Verdict::valid;
     case simdjson::NUMBER_ERROR:
-      // The number may also be invalid JSON, which the other library detects.
+      // The number may be out of range or invalid JSON. The other library detects the latter.
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
@@ -47,8 +48,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   }
 }
 
-// Returns true if the text has a long number or exponent. RapidJSON may overflow or take very long
-// to parse it (CVE-2024-38517).
+// Returns true if the text has a long number or exponent. RapidJSON may overflow or take a very
+// long time when it parses one (CVE-2024-38517).
 inline bool has_long_number(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {

@@ -1,5 +1,5 @@
-// Mcp-Param-* headers of a request. The annotated arguments are found in a single pass; their
-// headers are compared or composed.
+// Checks and composes the Mcp-Param-* headers of a request. The annotated arguments are found in a
+// single pass.
 #include "mcp/param_headers.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// The maximum length of a path, because Argument::seen has one bit per level. The depth limit for
-// schemas ensures that no path is longer.
+// The maximum length of a path. It is 64 because Argument::seen has one bit per level. The depth
+// limit for schemas ensures that no path is longer.
 constexpr std::size_t max_path = 64;
 static_assert(bh::json::max_depth / 2 <= max_path);
 
@@ -57,7 +57,7 @@ class ArgumentWalk {
     std::size_t begin = 0, end = 0;
   };
 
-  // Called at the start of an object. Returns true if annotated arguments may be in it.
+  // Called at the start of an object. Returns true if the object may contain annotated arguments.
   bool opens_path() {
     if (depth_ == 0) {
       next_ = {0, params_.size()};
@@ -118,8 +118,8 @@ bool is_number(const Argument &argument) noexcept {
   return argument.token[0] == '-' || bh::is_digit(argument.token[0]);
 }
 
-// Returns true for an integer that some JSON libraries round. Its header may be omitted, and the
-// gateway sends none.
+// Returns true for an integer that some JSON libraries round. A client may omit the header for such
+// an integer, and the gateway does not send one.
 bool is_unsafe_integer(const Argument &argument) noexcept {
   if (!is_number(argument)) return false;
   const Decimal number(argument.token);

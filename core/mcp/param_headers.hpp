@@ -29,7 +29,7 @@ struct ParamHeader {
 using ParamHeaders = std::vector<ParamHeader>;
 
 // Limits per tool. If they are exceeded, the tool's annotations are invalid. A message has at most
-// 64 headers; max_param_headers leaves room for the other three.
+// 64 headers; max_param_headers leaves room for the three headers in mirrored_headers.hpp.
 inline constexpr std::size_t max_param_headers = 60;
 inline constexpr std::size_t max_param_header_name = 128;  // in bytes, without the prefix
 

@@ -170,7 +170,7 @@ TEST_CASE("x-mcp-header: limits") {
   for (const char *broken : {"", "{", R"({"a":})", "{} x", "\xFF", R"({"properties":{"a":{)"}) {
     CHECK(problem(broken).find("not valid JSON") != std::string::npos);
   }
-  // An error message contains only a part of a long name, and is one line.
+  // An error message is a single line and contains only part of a long name.
   const std::string name = "a\\n" + std::string(1000, 'x');
   const std::string shown = problem(schema('"' + name + R"(":{"x-mcp-header":1})"));
   CHECK(shown.size() < 250);

@@ -93,7 +93,7 @@ class SchemaWalk {
     levels_.push_back({place, {}, {}, {}});
   }
 
-  // Stores the value if its member is `type` or an annotation.
+  // Stores the value of the current member if the member is `type` or the annotation.
   void scalar(std::string_view token) {
     if (levels_.empty() || !is_schema(levels_.back().place)) return;
     Level &level = levels_.back();
@@ -138,7 +138,8 @@ class SchemaWalk {
     return names;
   }
 
-  // Adds the annotation of the innermost schema, or reports the first problem.
+  // Validates the annotation of the innermost schema and adds it to the result. If several
+  // annotations are invalid, only the first problem is reported.
   void add_annotation() {
     if (failed()) return;
     const Level &level = levels_.back();

@@ -1,4 +1,4 @@
-// Generates random JSON for tests. A seed produces the same output on every machine.
+// Generates random JSON for tests. The same seed produces the same output on every machine.
 #pragma once
 
 #include <cstdint>

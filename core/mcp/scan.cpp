@@ -21,7 +21,8 @@ using json::MemberNames;
 constexpr std::int32_t not_json = -32700;
 constexpr std::int32_t not_valid = -32600;
 
-// The type of a value. Its first byte determines the type.
+// The type of a JSON value, which is determined by the value's first byte. Types can be combined
+// into a set.
 enum Type : unsigned {
   string_type = 1,
   number_type = 2,
@@ -97,9 +98,9 @@ constexpr ParamRule request_meta_rules[] = {{&Scan::meta_revision, string_type},
 static_assert(std::size(request_meta_rules) == std::size(request_meta_names) &&
               first_request_name + std::size(request_meta_rules) == first_trace_name);
 
-// A single scan. Its functions return false if the text is not JSON; the cursor then provides the
-// reason. If a message is invalid for another reason, refuse() is called and the scan continues,
-// because the message's ID may follow.
+// Performs a single scan. The functions return false if the text is not JSON; the cursor then
+// provides the reason. If the message is invalid for another reason, they call refuse() and
+// continue the scan, because the message's ID may follow.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -153,9 +154,9 @@ class Scanner {
     refused_ = true;
   }
 
-  // Returns true if the error may contain the message's ID. The ID of a response is excluded: it
-  // belongs to this side's request, so the peer could mistake the error for a response to one of
-  // its own requests.
+  // Returns true if the error response may contain the message's ID. The ID of a response is
+  // excluded: it identifies a request that this side sent, so the peer could mistake the error for
+  // a response to one of its own requests.
   bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }

@@ -190,13 +190,13 @@ bool scan(std::string_view message, Scan *out, ScanError *error,
 std::string without_dropped_members(std::string_view message, const Scan &scan,
                                     bool unknown_params = false);
 
-// Returns a JSON object with the members of params that extra_params and extra_ref report. Their
-// values are unchanged; `ref` has all of its members. Returns an empty string if there are none.
-// Allocates only if there are such members.
+// Returns a JSON object with the members of `params` that Scan::extra_params and Scan::extra_ref
+// report. Their values are unchanged; `ref` is copied with all of its members. Returns an empty
+// string if there are no such members. Allocates only if there are any.
 std::string extra_params(std::string_view message, const Scan &scan);
 
-// Returns the names of the members that unknown_params counts, in the form: "a", "b", "c" and 2
-// more. Allocates.
+// Returns the names of the members that Scan::unknown_params counts, in the form: "a", "b", "c" and
+// 2 more. Allocates.
 std::string unknown_param_names(std::string_view message, const Scan &scan);
 
 // Calls f(arg, element) for each element of a batch. Stops and returns false if f returns false.

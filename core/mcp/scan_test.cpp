@@ -186,7 +186,8 @@ TEST_CASE("the members of _meta that describe a request are located, each at mos
     std::string other = key;
     other[other.size() - 2] = static_cast<char>(other[other.size() - 2] - ('a' - 'A'));
     CHECK_FALSE(meta_of(other + ":{}").ok);
-    // A member of the wrong type counts as missing. protocolVersion sets `modern` even then.
+    // A member of the wrong type counts as missing, but protocolVersion sets `modern` even if its
+    // type is wrong.
     const auto wrong = meta_of(key + ":7");
     REQUIRE(wrong.ok);
     CHECK(wrong.scan.modern == (std::string_view(name) == "protocolVersion"));
@@ -267,7 +268,7 @@ TEST_CASE("unknown and extra params are counted for each method") {
       {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
-      // Members of a request that its client repeats.
+      // These members occur only when a client repeats a request.
       {"tools/call", R"({"name":"n","inputResponses":{"k":{}},"requestState":"s"})",
        R"({"inputResponses":{"k":{}},"requestState":"s"})",
        R"({"name":"n","inputResponses":{"k":{}},"requestState":"s"})", 0},
@@ -279,7 +280,7 @@ TEST_CASE("unknown and extra params are counted for each method") {
        R"({"taskId":"t","inputResponses":{}})", 0},
       {"tasks/cancel", R"({"taskId":"t","task":{}})", R"({"task":{}})", R"({"taskId":"t"})", 1},
       {"tools/call", R"({"name":"n","task":{}})", R"({"task":{}})", R"({"name":"n","task":{}})", 0},
-      // Requests of these methods are not forwarded unchanged.
+      // Requests with these methods are not forwarded to servers, so their members are not checked.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
   for (const auto &each : cases) {

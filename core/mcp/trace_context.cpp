@@ -73,7 +73,8 @@ bool valid_pair(std::string_view text, bool needs_value) noexcept {
 }  // namespace
 
 bool valid_traceparent(std::string_view text) noexcept {
-  // version "-" trace-id "-" parent-id "-" flags. Later versions may add "-" and more text.
+  // The format is version "-" trace-id "-" parent-id "-" flags. Later versions may add "-" and more
+  // text.
   constexpr std::size_t size = 55, most = 128;
   if (text.size() < size || text.size() > most) return false;
   if (text[2] != '-' || text[35] != '-' || text[52] != '-') return false;

@@ -25,7 +25,8 @@ bool has_escapes(std::string_view text) noexcept {
   return text.find('\\') != std::string_view::npos;
 }
 
-// Compares the unescaped texts of two string tokens. UTF-8 sorts like code points.
+// Compares two string tokens by their unescaped text. Tokens without escape sequences can be
+// compared byte by byte, because UTF-8 sorts in the order of code points.
 bool is_less(std::string_view a, std::string_view b) noexcept {
   if (!has_escapes(a) && !has_escapes(b)) return a < b;
   json::Unescape left(a), right(b);
@@ -36,8 +37,8 @@ bool is_less(std::string_view a, std::string_view b) noexcept {
   return left.done() && !right.done();
 }
 
-// The hash of one canonical form. Each scalar begins with a tag and, except for words, ends with a
-// byte that UTF-8 never has.
+// Hashes the canonical form of one value. Each scalar begins with a tag. Strings and numbers end
+// with the byte FF, which never occurs in UTF-8.
 class CanonicalHash {
  public:
   CanonicalHash() noexcept { crypto_hash_sha256_init(&state_); }
@@ -115,14 +116,15 @@ class CanonicalHash {
   crypto_hash_sha256_state state_;
 };
 
-// An array is hashed where it stands. An object is hashed as the digests of its members, each of
-// name and value, sorted by name.
+// Computes the digest of a value. An array's elements are hashed in order. For an object, each
+// member (its name and its value) is hashed separately, and the members' digests are then hashed in
+// the order of the names.
 class DigestWalk {
  public:
   void begin_object() { open_.push_back({true, members_.size()}); }
   void end_object() {
     const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(open_.back().first_member);
-    // Members with the same name keep their order, which is that of their names in the text.
+    // Members with the same name stay in the order in which they occur in the text.
     std::sort(begin, members_.end(), [](const Member &a, const Member &b) {
       if (is_less(a.name, b.name)) return true;
       return !is_less(b.name, a.name) && a.name.data() < b.name.data();
@@ -173,7 +175,8 @@ class DigestWalk {
     std::size_t first_member;  // of an object, in members_
   };
 
-  // A value of a member ends the member; the members of inner objects have been removed.
+  // Called at the end of each value. If the value belongs to a member, stores the member's digest.
+  // The members of inner objects have already been removed, so that member is the last one.
   void end_value() {
     if (open_.empty() || !open_.back().object) return;
     members_.back().digest = hashes_.back().finish();

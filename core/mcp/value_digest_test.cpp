@@ -15,7 +15,8 @@ namespace {
 
 using Random = std::minstd_rand;
 
-// Writes a random value. The first generator decides the value, the second one its spelling.
+// Writes a random value. The first seed determines the value, and the second seed determines how it
+// is spelled.
 class Speller {
  public:
   Speller(unsigned value, unsigned spelling) : value_(value), spelling_(spelling) {}

@@ -12,7 +12,7 @@ std::string seconds(std::uint64_t ns) {
 
 bool Attempts::was_last(std::uint64_t now_ns, const Error &error) const noexcept {
   if (stood_) return false;
-  // Retrying cannot help if the address is wrong.
+  // Retrying does not help if the address is wrong.
   return now_ns - started_ns_ >= limits_.start_ms * ms_in_ns || error.code == BH_E_INVALID ||
          error.code == BH_E_DENIED;
 }

@@ -24,7 +24,8 @@ class ClientState {
  public:
   explicit ClientState(const RouteLimits &limits) : limits_(limits) {}
 
-  // Stores a request that was sent for the client. `method` is the method name as a JSON token.
+  // Stores a request that was sent on behalf of the client. `method` is the method name as a JSON
+  // token.
   void on_sent(std::string_view method, std::string_view text);
   // Called when a new handshake starts a new session.
   void clear();
@@ -36,8 +37,8 @@ class ClientState {
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
   // Sends list_changed to the client for each list that it has read.
   void announce_lists(Ends &ends) const;
-  // Must be called after the connection was lost. Repeated requests that are unanswered will not
-  // receive a response.
+  // Must be called after the connection is lost. Repeated requests that are still unanswered will
+  // not receive a response.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:

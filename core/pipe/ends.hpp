@@ -17,8 +17,8 @@ class Ends {
   virtual Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) = 0;
   virtual void finish_lane() = 0;  // half-close
   virtual void close_lane() = 0;
-  // Pauses or resumes reading from the lane or the client. When the client is paused, the current
-  // message is the last one until reading is resumed.
+  // Pauses or resumes reading from the lane or the client. If the client is paused, no messages
+  // follow the current one until reading is resumed.
   virtual void hold_lane(bool hold) = 0;
   virtual void hold_client(bool hold) = 0;
   virtual void log(std::int32_t level, std::string_view text) = 0;

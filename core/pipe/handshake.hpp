@@ -15,15 +15,16 @@ class Handshake {
  public:
   explicit Handshake(const RouteLimits &limits) : limits_(limits) {}
 
-  // Must be called when a message from the client was sent. If it is a request, `method` is its
-  // method name as a JSON token.
+  // Must be called when a message from the client has been sent. If it is a request, `method` is
+  // its method name as a JSON token.
   void on_sent(std::uint32_t kind, std::uint64_t exchange, std::string_view method,
                std::string_view text);
   enum class Answer : std::uint8_t { of_client, of_repetition, repetition_refused };
-  // Returns which request a response belongs to: a request of the client, or the repeated handshake
+  // Returns what a response belongs to: a request from the client, or the repeated handshake
   // (accepted or refused). Only responses of_client are forwarded to the client.
   Answer on_answer(std::uint64_t exchange, std::string_view text);
-  // Must be called after the connection was lost. Unanswered requests will not receive a response.
+  // Must be called after the connection is lost. Requests that are still unanswered will not
+  // receive a response.
   void on_lost() noexcept { sent_exchange_ = repeated_ = 0; }
 
   // Returns true if the endpoint has accepted a handshake.

@@ -9,7 +9,7 @@
 namespace bulkhead::pipe {
 namespace {
 
-// Hosts accept at most this depth, and reject deeper messages themselves.
+// Hosts accept messages up to this depth, and reject deeper ones themselves.
 constexpr std::uint32_t max_depth = 1024;
 constexpr std::size_t max_method_bytes = 100;
 

@@ -1,9 +1,8 @@
 // Runs a plugin that is linked into the program. Its bh_host provides the reactor, the log, and the
 // extension tables of its owner (host_tables).
 //
-// This class replaces plugin/Instance in programs that must be small: the secrets, folders,
-// sockets, child processes and configuration checks of Instance would make up most of such a
-// program.
+// This class replaces plugin/Instance in programs that must be small: Instance's code for secrets,
+// folders, sockets, child processes and configuration checks would make up most of such a program.
 //
 // Owned by pipe::Host. All functions must be called on the reactor thread, except those that
 // plugins may call on any thread.
@@ -35,7 +34,7 @@ class LinkedPlugin {
   LinkedPlugin(const LinkedPlugin &) = delete;
   LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
-  // Creates, configures and starts the first plugin of the library. Must be called only once.
+  // Creates, configures and starts the first plugin in the library. Must be called only once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
   void stop();
 

@@ -46,7 +46,7 @@ class PipeHost final : private Ends {
   void request_stop() noexcept;
 
  private:
-  // Receives the calls of both plugins.
+  // Receives calls from both plugins.
   struct Receiver;
   using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
                                                 host_tables::WireTable<Receiver>>;

@@ -170,7 +170,7 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Responds with an error to every request that has been sent, in order of arrival, and returns the
+// Responds with an error to every request that has been sent, in order of arrival. Returns the
 // number of these requests. Unsent requests remain queued.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();

@@ -1,11 +1,11 @@
 // Implements route = "pipe": connects a transport's only client session to one lane of a connector,
-// and matches responses to requests. It interprets only the MCP methods that must be repeated on a
+// and matches responses to requests. It interprets only the MCP requests that must be repeated on a
 // new connection: the handshake, and the requests that set session state.
 //
-// If the connection is lost, the client receives error -32001 for each request that was sent and
+// If the connection is lost, the client receives error -32001 for each request that was sent but
 // not answered. These requests are never retried, because they may have been executed. Unsent
-// requests are queued until the first connection is open, and later for up to outage_wait_ms after
-// each loss. After that, requests receive an error immediately.
+// requests are queued until the first connection is open. After a later loss, they are queued for
+// up to outage_wait_ms; from then on, requests receive an error immediately.
 //
 // Backpressure works in both directions. If the client does not read, the lane is paused, so that
 // the endpoint's socket fills up. If the endpoint does not read, or too many messages are
@@ -37,7 +37,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // `endpoint` is the name that log messages use for the endpoint.
+  // `endpoint` is the endpoint's name in log messages.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;

@@ -100,8 +100,8 @@ void Route::give_up(const Error &error) {
 
 // ---- shutdown --------------------------------------------------------------------------------
 
-// Once the client's input has ended, closes the sending direction of the connection and waits for
-// the remaining responses.
+// Once the client's input has ended, shuts down the connection for sending and waits for the
+// remaining responses.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

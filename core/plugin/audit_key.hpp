@@ -19,7 +19,7 @@ namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
 // Maximum size of an instance's list. When a list is full, older lines are removed: only the first
-// line of each hour is kept or, if that is not enough, the first line of each day.
+// line of each hour is kept, or of each day if that is not enough.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // limit per instance
 
@@ -34,10 +34,11 @@ void archive(Ar &ar, AuditSignature &v) {
 }
 
 // Signs a statement. A statement about a chain ("chain C seq N head HASH") is also added to the
-// instance's list. If its position is before the last signed position of the chain, it is rejected
-// with BH_E_DENIED. Returns BH_E_INVALID if the statement is too long, contains characters other
-// than printable ASCII, or starts like a statement about a chain but is malformed. If the list
-// cannot be written, returns the error and signs nothing.
+// instance's list. It is rejected with BH_E_DENIED if a later position in the chain has already
+// been signed, or if the last signed position has the same number but another head. Returns
+// BH_E_INVALID if the statement is too long, contains characters other than printable ASCII, or
+// starts like a statement about a chain but is malformed. If the list cannot be written, returns
+// the error and signs nothing.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 

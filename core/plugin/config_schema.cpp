@@ -102,8 +102,8 @@ constexpr const char *rules_left_out =
     "or "
     "add it as another policy and set rules = false here";
 
-// Describes what the schema allows, for the error message when `keyword` has failed. `rule` is the
-// schema that contains the keyword.
+// Describes what the schema allows, for the error message after validation has failed at `keyword`.
+// `rule` is the schema that contains the keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "unknown key; known keys: " + known_members(rule);

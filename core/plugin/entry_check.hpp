@@ -17,9 +17,9 @@ struct PluginDescription {
   std::vector<std::string> provides;
 };
 
-// Returns an error if the ABI's major version is different, or if the plugin requires a newer minor
-// version than `host_minor`. The error message contains both versions and tells the user what to
-// do.
+// Returns an error if the ABI's major version is different, or if the plugin requires a minor
+// version newer than `host_minor`. The error message contains both versions and tells the user what
+// to do.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
 // Checks the entry's sizes, versions and functions, and all descriptors. Error messages begin with

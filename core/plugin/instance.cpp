@@ -197,7 +197,7 @@ void Instance::stop() {
 void Instance::release_held() noexcept {
   ended_.store(true, std::memory_order_release);
   Reactor::Held held = context_->reactor->held(this);
-  // Blocking work that stop() has cancelled needs some time to finish.
+  // Blocking work that stop() has cancelled takes some time to finish.
   for (int ms = 0; held.blocking != 0 && ms < max_job_end_ms; ++ms) {
     ::usleep(1000);
     held = context_->reactor->held(this);

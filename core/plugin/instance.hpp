@@ -79,8 +79,9 @@ class Instance {
   static constexpr int max_job_end_ms = 500;  // time that stop() waits for blocking work
 
   // `id` must match [A-Za-z0-9_.-]{1,64} and must not be "." or "..", because it is used as a
-  // folder name. Error messages name the plugin and the instance. `user` is set before any code of
-  // the plugin runs. Unless stated otherwise, all functions must be called on the reactor thread.
+  // folder name. Error messages name the plugin and the instance. `user` is set before any of the
+  // plugin's code runs. Unless stated otherwise, all functions must be called on the reactor
+  // thread.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
@@ -103,7 +104,7 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  // Also returns null if the table is too short to contain the member `last`.
+  // Like ext(id), but also returns null if the table is too short to contain the member `last`.
   template <class T, class M>
   const T *ext(const char *id, M T::*last) const {
     const T *table = ext<T>(id);
@@ -127,8 +128,8 @@ class Instance {
   // Returns the instance to which a bh_host's ctx belongs.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
   Reactor &reactor() const noexcept { return *context_->reactor; }
-  // Checks a call from the plugin. Returns BH_E_INVALID and logs the call if `wrong` is set,
-  // BH_STALE if the instance has been stopped, and BH_OK otherwise. Thread-safe.
+  // Checks a call from the plugin. If `wrong` is set, logs the call and returns BH_E_INVALID.
+  // Returns BH_STALE if the instance has been stopped, and BH_OK otherwise. Thread-safe.
   bh_status check_call(bool wrong, const char *function) const noexcept {
     if (wrong) return report_misuse(function);
     return ended_.load(std::memory_order_acquire) ? BH_STALE : BH_OK;

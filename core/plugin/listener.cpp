@@ -16,8 +16,8 @@ namespace {
 
 constexpr int backlog = 1024;
 
-// Removes a socket file that a killed process left behind. Otherwise, the address could not be
-// bound.
+// Removes a socket file that a killed process left behind, because the address could not be bound
+// while the file exists.
 void remove_stale(const sockaddr_un &address, socklen_t size) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;

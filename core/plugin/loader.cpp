@@ -24,7 +24,7 @@ enum class Phase : std::uint8_t { constructors, entry, init };
 
 // State that is shared by the helper thread and the thread that waits for it. If the plugin's code
 // hangs, the helper thread keeps this state alive. Once `abandoned` is set, this state must not
-// point to data of the waiting thread.
+// point to the waiting thread's data.
 struct Attempt {
   std::string plugin;
   OwnedFd fd;  // the plugin's file; empty for a linked-in plugin
@@ -71,8 +71,8 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// Starts the next phase of loading. Returns false if the attempt was abandoned; no more code of the
-// plugin may then be called.
+// Starts the next phase of loading. Returns false if the attempt has been abandoned; in that case,
+// no more of the plugin's code may be called.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors)
@@ -197,8 +197,8 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // lstat() also finds symbolic links, which are then rejected with an error instead of being
-    // skipped.
+    // lstat() is used so that symbolic links are found, too. They are then rejected with an error
+    // instead of being skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -367,7 +367,7 @@ Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_
 
 Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options) {
-  // Checked first: if no library can be mapped, searching for the file is pointless.
+  // Checked first, because searching for the file is pointless if no library can be mapped.
   if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
   auto checked = check(plugin, options);
   if (!checked) return std::unexpected(checked.error());

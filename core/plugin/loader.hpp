@@ -2,7 +2,7 @@
 //
 // Each library file is opened only once, and the file that is mapped is the one that was verified.
 // Symbolic links are rejected, and so are files that other users can write. The manifest and the
-// exported names are read before any code of the library runs. Loading and init run on a helper
+// exported names are read before any of the library's code runs. Loading and init run on a helper
 // thread. If they exceed a time limit, the plugin is reported, and the host continues.
 #pragma once
 
@@ -64,8 +64,8 @@ class Library {
  public:
   // Verifies, maps and initializes a library. `plugin` is a name or, if it contains a slash, the
   // path of an .so file. `host` (may be null) provides a name, a version and a log function for
-  // init. It is used only until load() returns: init receives a bh_host that belongs to the loader
-  // and that discards log lines from then on. If a file is loaded twice, both Libraries share one
+  // init. It is used only until load() returns: init receives a bh_host that belongs to the loader,
+  // and log lines are discarded after that. If a file is loaded twice, both Libraries share one
   // mapping, but init and deinit are called for each of them.
   //
   // Errors contain the names of the plugin and the file:
@@ -110,7 +110,7 @@ class Library {
   std::shared_ptr<void> init_host_;  // the bh_host passed to init, which plugins may keep
 };
 
-// Loads a plugin from `checked` if it is there, and otherwise from the plugin folders.
+// Loads a plugin from `checked` if the map contains it, and otherwise from the plugin folders.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);

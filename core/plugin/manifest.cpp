@@ -1,4 +1,4 @@
-// Parses NAME.plugin.toml, which describes a library and is read before any code of the library
+// Parses NAME.plugin.toml, which describes a library and is read before any of the library's code
 // runs.
 #include <fcntl.h>
 #include <unistd.h>

@@ -20,10 +20,10 @@ namespace bulkhead {
 // because the caller prepends the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
-// Stores the name of a plugin whose static constructor hangs. The constructor holds a lock of the
-// dynamic linker, so no other library can be mapped, and a normal exit() would block. Therefore, an
-// exit handler terminates the process immediately. If the constructor returns after all,
-// set_stuck({}) clears the name.
+// Stores the name of a plugin whose static constructor hangs. Such a constructor holds a lock in
+// the dynamic linker, so no other library can be mapped, and a normal exit() would block.
+// Therefore, an exit handler terminates the process immediately. If the constructor returns after
+// all, set_stuck({}) clears the name.
 void set_stuck(std::string plugin);
 std::string stuck();
 

@@ -1,5 +1,5 @@
-// Opens and verifies a plugin's file. It is opened only once, so that the verified file is the one
-// that is mapped. Thread-safe.
+// Opens and verifies a plugin's file. It is opened only once, so the file that is mapped is the one
+// that was verified. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,11 +14,13 @@
 
 namespace bulkhead {
 
-// Opens a folder that only root and this user can change. Follows symbolic links in the path.
+// Opens a folder. Rejects it if anyone other than root and this user can change it. Follows
+// symbolic links in the path.
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
 
-// Opens a regular file that only root and this user can change, and stores the result of fstat() in
-// *status. Rejects symbolic links. Returns BH_E_NOT_FOUND if there is no such file.
+// Opens a regular file and stores the result of fstat() in *status. Rejects symbolic links, and
+// files that anyone other than root and this user can change. Returns BH_E_NOT_FOUND if there is no
+// such file.
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status);
 

@@ -84,7 +84,7 @@ void SecretPrints::note_begins() {
   }
 }
 
-// Returns the length of the longest value with which the text begins, or 0 if there is none.
+// Returns the length of the longest known value at the start of the text, or 0 if there is none.
 // Returns nullopt if more than *budget bytes would have to be hashed.
 std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::uint16_t begin,
                                                    std::uint64_t *budget) const {
@@ -95,7 +95,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
     // Compare the last bytes before hashing. Comparing only the first bytes is not enough: tokens
-    // have known prefixes, and an attacker could repeat such a prefix to cause many hashes.
+    // have known prefixes, and an attacker could repeat such a prefix to make this function compute
+    // many hashes.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;

@@ -17,7 +17,7 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Shorter values would match unrelated text.
+  // Shorter values would also match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
   // each value has one to three prints; values beyond this limit are ignored
   static constexpr std::size_t max_prints = 2'048;

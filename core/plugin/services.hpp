@@ -1,6 +1,6 @@
 // Services of the host that another process can provide. Compartments need this: they cannot access
-// the folder of secrets or bind sockets, and they can access a storage folder only if it was
-// created before they were confined.
+// the secrets folder or bind sockets, and they can access a storage folder only if it was created
+// before they were confined.
 #pragma once
 
 #include <cstdint>

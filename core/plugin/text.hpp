@@ -1,4 +1,4 @@
-// Sanitizes text from outside, such as a plugin's error message or a file name, for log lines and
+// Sanitizes untrusted text, such as a plugin's error message or a file name, for log lines and
 // error messages.
 #pragma once
 

@@ -56,7 +56,7 @@ struct PluginRuntimeOptions {
 
 class PluginRuntime {
  public:
-  // `profile` must outlive this object. It is read at each load, since a reload may change its
+  // `profile` must outlive this object. It is read on every load, because a reload may change its
   // folders and limits.
   PluginRuntime(Reactor &reactor, const Profile &profile, PluginRuntimeOptions options);
   PluginRuntime(const PluginRuntime &) = delete;

@@ -30,7 +30,7 @@ std::string in_quotes(std::string_view text);
 // word is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// A string that is allowed as a key's value, and the number that it stands for.
+// A string that is allowed as a key's value, and the number that it represents.
 struct Word {
   std::string_view text;
   int value;
@@ -59,7 +59,7 @@ class Diagnostics {
                                        std::uint64_t least, std::uint64_t most);
   std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
   bool is_table(const Node &node, const std::string &path);
-  // Returns the number that the string in `node` stands for. If the string is not allowed, records
+  // Returns the number that the string in `node` represents. If the string is not allowed, records
   // an error that lists the allowed strings.
   std::optional<int> one_of(const Node &node, const std::string &path,
                             std::span<const Word> allowed);
@@ -72,7 +72,7 @@ class Diagnostics {
   // Returns true if `place` is in the corporation's layer.
   bool corp(const Place &place) const;
   // Removes all errors except the first `kept` and returns the text of the first removed error.
-  // There must be an error to remove.
+  // There must be more than `kept` errors.
   std::string retract_errors(std::size_t kept);
   std::vector<ProfileError> take_errors();  // sorted by layer and line
   std::vector<std::string> take_notes() { return std::move(notes_); }

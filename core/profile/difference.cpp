@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Returns the plugins in *next whose configuration is the only difference from the running plugins.
-// In *next, their running configuration is restored.
+// Returns the plugins in *next that differ from the running plugins only in their configuration. In
+// *next, the running configuration of these plugins is restored.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
@@ -131,8 +131,8 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// Restores the plugins of existing server types in *next, because a reload can only add server
-// types.
+// In *next, restores the connector of each server type that already exists, because a reload can
+// only add server types.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];

@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// Returns true if a reload can keep the server's connections, that is, if only tool lists, root
-// folders, time-outs and limits differ.
+// Returns true if a reload can keep the server's connections, which is the case if only tool lists,
+// root folders, time-outs and limits differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
 // Return true if both arguments are equal except for their origins.
 bool same_server(const ServerDef &was, const ServerDef &is);
@@ -30,11 +30,11 @@ std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
 std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
                                     const std::function<bool(const PluginUse &)> &here);
 
-// Changes `next` so that a running gateway can apply it: everything that can only change with a
-// restart keeps its running value. Returns one line for each such change, for example
+// Changes `next` so that a running gateway can apply it: everything that can change only with a
+// restart keeps its current value. Returns one line for each such change, for example
 // "transports.http: needs a restart". For a policy, the line also says which policy is in force
-// until the restart. If `reload_policies` is set, a policy whose configuration is the only
-// difference can be applied without a restart.
+// until the restart. If `reload_policies` is set, a policy that differs only in its configuration
+// can be applied without a restart.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -407,7 +407,7 @@ TEST_CASE("files that are missing, unreadable, folders or too large are errors")
 }
 
 // A multi-line string in TOML can end with one or two quotes that belong to its text. A parser that
-// takes them for the start of another string ignores the rest of the line.
+// mistakes them for the start of another string ignores the rest of the line.
 TEST_CASE("no text in a project file bypasses the limit of dotted keys") {
   std::string key = "b";
   for (int i = 0; i < 400'000; ++i) key += ".b";

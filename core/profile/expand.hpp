@@ -24,14 +24,14 @@ struct Expanded {
     bool asked = false;    // an editor would prompt for the value
   };
   std::string text;
-  // The text contained a reference, so the result must not be shown.
+  // True if the text contained a reference. The result must then not be displayed.
   bool referred = false;
   std::vector<Problem> problems;
 };
 
 // Expands references in one pass: references in the values of variables are not expanded. Problems
 // contain variable names but never values. ${input:ID} is replaced with the value of the
-// environment variable that variable_for() names for `server` and ID.
+// environment variable whose name is variable_for(server, ID).
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});
 

@@ -11,8 +11,9 @@
 
 namespace bulkhead {
 
-// A list for clients with these capabilities (core/route/protocol.hpp). Capabilities matter because
-// a server may list different tools to a client that supports sampling.
+// A list as the server returned it to clients with these capabilities (core/route/protocol.hpp).
+// The capabilities matter because a server may list different tools to a client that supports
+// sampling.
 struct KeptList {
   std::uint32_t caps = 0;
   std::string text;
@@ -33,7 +34,7 @@ struct ListNews {
 
 // A longer list is not stored, so its server must be started to obtain the list.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
-// Maximum number of lists of one server.
+// Maximum number of lists per server.
 inline constexpr std::size_t most_kept_lists = 4;
 // Maximum total size of the lists of all servers in a profile.
 inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;

@@ -60,7 +60,7 @@ using ClassOf = typename MemberPointer<decltype(member)>::Class;
 template <auto member>
 using ValueOf = typename MemberPointer<decltype(member)>::Value;
 
-// Returns the member of `target`, whose type is the member's class or converts to it.
+// Returns the member of `target`. The type of `target` must be the member's class or convert to it.
 template <auto member, class T>
 ValueOf<member> &member_of(T &target) {
   return static_cast<ClassOf<member> &>(target).*member;
@@ -164,7 +164,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads each member of a table with the row that has its name. Reports unknown members.
+// Reads each member of a table, using the row that has the member's name. Reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

@@ -22,7 +22,8 @@ inline constexpr std::size_t kProfileDepth = 64;
 // Maximum number of errors that load_profile() reports.
 inline constexpr std::size_t kProfileErrors = 100;
 
-// Prefix of the disabled_reason of a server whose definition in a lenient layer is invalid.
+// If a server's definition in a lenient layer is invalid, its disabled_reason begins with this
+// text.
 inline constexpr std::string_view kWrongDefinition = "its definition is invalid: ";
 
 // Prefix of the disabled_reason of a server in a project file that is not approved.
@@ -34,14 +35,14 @@ inline constexpr std::string_view kNotApproved = "not approved: ";
 // instance with the same name if its `plugin` differs.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "file", "project", "command line"
-  // The file name that appears in messages. Relative paths in the layer start at this file's
-  // folder. ".json" and ".jsonc" files are parsed as JSON and ".toml" files as TOML. For other
-  // files, the first character determines the format (TOML cannot start with '{' or '/').
+  // The file name that appears in messages. Relative paths in the layer are resolved against this
+  // file's folder. ".json" and ".jsonc" files are parsed as JSON and ".toml" files as TOML. For
+  // other files, the first character determines the format (TOML cannot start with '{' or '/').
   std::string file;
   std::string text;
-  // The layer comes from a repository, and `file` is an absolute path. It may only define servers
-  // whose names no lower layer uses. A server whose digest is not in `approved` is listed as
-  // disabled, and its definition is not read (see read_project()).
+  // The layer comes from a repository, and `file` is an absolute path. It may define only servers
+  // whose names are not used in a lower layer. A server whose digest is not in `approved` is listed
+  // as disabled, and its definition is not read (see read_project()).
   bool project = false;
   std::set<std::string, std::less<>> approved = {};
   // An invalid server in this layer does not make the profile invalid. Instead, the server is
@@ -50,7 +51,8 @@ struct ProfileLayer {
   // The corporation's layer, named "corp". There is at most one. Its directives constrain higher
   // layers. The caller must have verified that only an administrator can write the file.
   bool corp = false;
-  // The next layer is a profile that extends this one (with_ancestors()). Both count as one layer.
+  // The next layer is a profile that extends this one (with_ancestors()). The two count as one
+  // layer.
   bool extended = false;
   // The layer contains the settings of another program ("claude", "gemini"). Only its servers are
   // read, and only if the profile sets detect_servers and mcpServers is editable.
@@ -59,7 +61,7 @@ struct ProfileLayer {
 
 // Which parts of the profile the caller starts. If a variable is unset, each server that uses it is
 // disabled. In plugin tables and in the corporation's layer, an unset variable is an error if the
-// caller starts the part that uses it. Otherwise, the reference is left unexpanded and a note is
+// caller starts the part that uses it; otherwise, the reference is left unexpanded and a note is
 // added.
 enum class ProfileUse : std::uint8_t {
   all,             // a gateway

@@ -1,4 +1,5 @@
-// Tests that credentials do not appear in output for users: shown values, notes and errors.
+// Tests that credentials do not appear in anything that is shown to users: values, notes and
+// errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"

@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  // Whether an object may contain duplicate names. If so, the last one is used.
+  // Whether an object may contain the same name more than once. If so, the last one is used.
   bool duplicates = false;
 };
 

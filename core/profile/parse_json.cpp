@@ -114,7 +114,7 @@ class Handler {
 
  private:
   // Returns the start of the token that was read last. Only white space, comments and punctuation
-  // separate it from the previous token.
+  // can separate it from the previous token.
   std::size_t token_start() const {
     std::size_t i = end_;
     while (i < text_.size()) {

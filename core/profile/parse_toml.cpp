@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t kDotsPerLine = 100;
 
 // Returns the first line with too many dots outside strings and comments, or 0 if there is none.
-// toml++ does not limit the length of dotted keys and recurses once for each part. This check only
-// exists to produce a better message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
+// toml++ does not limit the length of dotted keys and recurses once for each part. This check
+// exists only to produce a better message; parse_key() enforces the limit
+// (cmake/BulkheadToml.cmake).
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;

@@ -51,7 +51,7 @@ std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
 }
 
 // Expands ${env:NAME} in one string of a plugin's configuration. `unused` is true if the caller
-// does not start this plugin.
+// does not start the plugin.
 void expand_string(Node &node, const std::string &path, bool unused, Context &context) {
   Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
   bool kept = false;
@@ -98,7 +98,7 @@ unsigned set_of(std::string_view group) {
   return 0;
 }
 
-// State while one instance is being read. Keys that the host does not know belong to the plugin.
+// The state of reading one instance. Keys that the host does not know belong to the plugin.
 struct PluginReader {
   const unsigned group;
   PluginUse use{};
@@ -265,8 +265,8 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// Keeps only the policies of the highest layer that has any, and sorts them in file order, which is
-// the order of evaluation.
+// Keeps only the policies from the highest layer that has any, and sorts them in file order, which
+// is the order of evaluation.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

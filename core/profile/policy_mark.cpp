@@ -55,8 +55,8 @@ std::string canonical(const Node &node) {
   return out;
 }
 
-// The configuration of one policy: rules and settings by path, and the text of the plugin's own
-// keys.
+// The configuration of one policy: its rules and settings by path, and the plugin's own keys as
+// text.
 struct Contents {
   std::map<std::string, std::string> rules, settings;
   std::string own;
@@ -135,7 +135,7 @@ Contents contents_of(const PluginUse &use) {
   return out;
 }
 
-// Returns the plugin and the conditions under which it runs, as text.
+// Returns a text that contains the plugin and the conditions under which it runs.
 std::string terms_of(const PluginUse &use) {
   std::string out;
   for (const std::string &text : {use.id, use.plugin, use.sha256, use.compartment}) {
@@ -162,8 +162,8 @@ PolicyMark mark_of(const std::vector<PluginUse> &policies) {
     all += terms_of(use) + contents.own + '\n';
     append_entries(all, contents.rules);
     append_entries(all, contents.settings);
-    // Rules are not added up, because all policies receive the same rules, except those with rules
-    // = false.
+    // The rules are not added up, because the policies all receive the same rules (or none, if they
+    // have rules = false).
     mark.rules = std::max(mark.rules, static_cast<std::uint32_t>(contents.rules.size()));
   }
   mark.digest = blake3_hex(all).substr(0, kDigestDigits);

@@ -1,5 +1,6 @@
 // Computes a digest of a profile's policies and rules, and describes the differences between two
-// profiles. Two processes can compare their digests.
+// profiles. Processes can compare digests to find out whether they have the same policies and
+// rules.
 //
 // Rules are not interpreted. A rule is a named table in a rule section (rule_sections.hpp) of any
 // layer. Everything else in these sections is a setting.

@@ -111,7 +111,7 @@ TEST_CASE(
   next.policies[0].sha256 = "ab";
   CHECK(keep_fixed(now, &next, true) ==
         Lines{"policies.p: needs a restart; the old configuration stays in force until then"});
-  // A policy whose only difference is its configuration keeps its new configuration.
+  // If a policy differs only in its configuration, it keeps the new configuration.
   next.policies[0].config_json = "{\"x\":1}";
   CHECK(keep_fixed(now, &next, true).empty());
   CHECK(next.policies[0].config_json == "{\"x\":1}");

@@ -49,8 +49,8 @@ enum class SessionScope : std::uint8_t { shared, per_client };
 enum class RootsMode : std::uint8_t { off, static_list, per_client };
 std::string_view to_string(RootsMode mode) noexcept;  // in profile syntax
 
-// The MCP revision with which a server connection is opened. automatic: the gateway detects which
-// revision the server supports.
+// The MCP revision that is used to open a connection to a server. automatic: the gateway detects
+// which revision the server supports.
 enum class ProtocolPin : std::uint8_t {
   automatic,
   v2024_11_05,
@@ -92,7 +92,7 @@ struct ServerDef {
   SandboxRules sandbox;
   bool lazy = false;               // the first call starts the server
   std::uint64_t idle_stop_ms = 0;  // the server is stopped after this time without calls; 0: never
-  // Number of child processes that share the calls of pool_safe_tools.
+  // Number of child processes that share the calls to pool_safe_tools.
   std::uint32_t pool_size = 1;
   std::vector<std::string> pool_safe_tools;
   // http, sse
@@ -127,9 +127,9 @@ struct ServerDef {
     return roots.value_or(own ? RootsMode::per_client : RootsMode::off);
   }
 
-  // Returns the definition for the connector. It is a JSON object with type, command, args, env,
-  // cwd, sandbox or url, headers, connect_timeout_ms and the members of `extra`. Empty values are
-  // omitted. The object contains credentials.
+  // Returns the definition for the connector. It is a JSON object with the server's type, command,
+  // args, env, cwd, sandbox (only with a command), url, headers and connect_timeout_ms, and the
+  // members of `extra`. Empty values are omitted. The object contains credentials.
   std::string to_json() const;
 
   bool operator==(const ServerDef &) const = default;
@@ -151,7 +151,7 @@ struct Naming {
   bool operator==(const Naming &) const = default;
 };
 
-// The features of the merged servers that clients can use. A disabled feature is not declared, and
+// Which features of the merged servers clients can use. A disabled feature is not declared, and
 // requests for it fail with error -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
@@ -178,7 +178,7 @@ struct Limits {
   std::uint64_t ask_timeout_ms = 600'000;  // for a client's response to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // how long the tools of a disconnected server stay listed
-  // When a reload removes a server, its in-flight calls may continue for this time.
+  // When a reload removes a server, its in-flight calls may continue for this long.
   std::uint64_t drain_ms = 5'000;
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
@@ -204,8 +204,8 @@ struct Limits {
   std::uint64_t stderr_bytes = 1ull << 20;  // size at which a child process's stderr log is rotated
 };
 
-// The state of a plugin's library file when the profile was read. It is set by the program; the
-// profile has no key for it.
+// The state that a plugin's library file had when the profile was read. It is set by the program;
+// the profile has no key for it.
 struct PluginFile {
   std::string mark;        // changes with the file; empty if unknown or if a digest pins the file
   bool exclusive = false;  // from the manifest; comparison ignores it
@@ -236,7 +236,7 @@ std::optional<std::uint16_t> granted_port(std::string_view grant);
 // Identifies the policies and rules that are in force; see profile/policy_mark.hpp.
 struct PolicyMark {
   std::uint64_t generation = 0;  // starts at 1 when the gateway starts; 0: unknown
-  // Equal in two processes if their policies and rules are equal.
+  // Two processes have the same digest if their policies and rules are equal.
   std::string digest;
   std::uint32_t rules = 0;           // number of named rules in all layers
   std::vector<std::string> changes;  // differences from the previous generation, as text
@@ -275,7 +275,7 @@ struct ProfileHold {
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
-// What happens to request params that are not in the MCP schema: they are forwarded, they are
+// What happens to request params that are not in the MCP schema: the params are forwarded or
 // dropped, or the request is rejected.
 enum class UnknownParams : std::uint8_t { forward, drop, refuse };
 std::string_view to_string(UnknownParams value) noexcept;  // in profile syntax
@@ -313,11 +313,11 @@ struct Profile {
   std::vector<ToolPin> pinned;
 
   // The mark of `policies`. It is set by the process that has the configurations of all policies.
-  // If the generation is 0, the host computes the mark from its own profile.
+  // If its generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // All leaf values with the layer from which they came, for `profile show --origin`. Credentials
-  // are masked.
+  // All leaf values, each with the layer that it comes from, for `profile show --origin`.
+  // Credentials are masked.
   struct Shown {
     std::string path, value;
     Origin origin;

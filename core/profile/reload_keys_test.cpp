@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// Returns the lines that a reload reports if `more` is added to the base profile.
+// Returns the lines that a reload reports when `more` is added to the base profile.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);

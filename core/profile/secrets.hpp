@@ -27,10 +27,9 @@ std::string masked_url(std::string_view url);
 // credential, and arguments that look like credentials.
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
-// Returns the name of an environment variable. An editor would prompt the user for the value; the
-// gateway reads it from this variable instead. The name is SERVER_KEY, or KEY if it already starts
-// with SERVER_. Letters become uppercase, and all characters except letters and digits become '_'.
-// Never empty.
+// Returns the name of the environment variable from which the gateway reads a value for which an
+// editor would prompt the user. The name is SERVER_KEY, or KEY if KEY already starts with SERVER_.
+// Letters become uppercase, and all characters except letters and digits become '_'. Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 
 }  // namespace bulkhead::profiles

@@ -50,8 +50,8 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// Resolves a path in the profile. "~/" is the home directory. A relative path is relative to the
-// folder of the file in which it appears.
+// Resolves a path in the profile. "~/" is the home directory. A relative path is resolved against
+// the folder of the file in which it appears.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

@@ -335,8 +335,8 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Reads a variable that is specified in Codex's syntax, which contains only the variable's name and
-// no default.
+// Reads a variable that is specified in Codex's syntax: only the variable's name, without a
+// default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";

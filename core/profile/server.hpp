@@ -23,13 +23,13 @@ bool ignored_server_key(std::string_view name);
 // other types.
 std::string_view canonical_type(std::string_view type);
 
-// Returns true for headers that the gateway itself sets. Ignores case.
+// Returns true for headers that the gateway sets itself. Ignores case.
 bool reserved_header(std::string_view name);
 // Returns the reason why a server URL is invalid, or an empty string if it is valid. The reason
 // never contains the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
-// Returns "http" or "stdio", for listing a server whose definition is not completely read.
+// Returns "http" or "stdio". Used to list a server whose definition has not been read completely.
 std::string listed_type(const Node &server);
 
 // Reads the server and adds it to the profile, or reports its errors.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t max_number_bytes = 64;
 
-// Returns true if the member is dropped. This applies to "id", which is stored separately, and to
-// two lists from the API, which have no effect if they are empty.
+// Returns true if the member must be dropped. This applies to "id", which is stored separately, and
+// to two lists from the API, which have no effect if they are empty.
 bool drops(const Member &member) {
   const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
   return member.name == "id" ||

@@ -1,6 +1,6 @@
-// Defines a form of a server's definition that can be sent between processes. The process that
-// parses a request sends the parsed values to the process that has the profile, so the text is
-// parsed only once.
+// Defines ServerEntry, a server definition in a form that can be sent between processes. The
+// process that parses a request sends the parsed values to the process that has the profile, so the
+// text is parsed only once.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ void archive(Ar &ar, ServerEntry &v) {
 }
 
 // Reads a JSON object with "id" (the server's name) and the members of an mcpServers entry.
-// "allowed_tools" is an alias of allowTools, but an empty list allows all tools. Returns
+// "allowed_tools" is an alias for allowTools, except that an empty list allows all tools. Returns
 // BH_E_INVALID if the text is not such an object. Does not validate the server; load_profile()
 // does.
 Result<ServerEntry> read_server_entry(std::string_view json);

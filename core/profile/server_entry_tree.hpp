@@ -6,7 +6,7 @@
 
 namespace bulkhead::profiles {
 
-// Converts the definition to a table. Validates the entry, which may come from a compromised
+// Converts the definition to a table. Validates the entry, because it may come from a compromised
 // process: returns false if it is not a tree, is deeper than kProfileDepth, or has more than
 // max_values values.
 bool to_tree(const ServerEntry &entry, Node *out);

@@ -46,7 +46,7 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Headers that belong to the connection. A configured value would break framing or sessions.
+// Headers that belong to the connection. If they were configured, framing or sessions would break.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",     "mcp-session-id", "last-event-id",
     "host",       "content-length", "transfer-encoding",

@@ -128,7 +128,7 @@ class ShownWriter {
       if (setting.value)
         missing(root.find(setting.section), setting.section, setting.key,
                 *std::move(setting.value));
-    // Shown as empty because the loader's caller chooses the default.
+    // Shown as empty, because the caller of the loader chooses the default.
     missing(&root, "", "state_dir", "");
   }
 

@@ -41,8 +41,8 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
 }
 
 // Reads a string, or a table with "mode" and "ipc". VS Code has a different table with the same
-// name. If a member of that table would restrict the server, it is an error, and the message names
-// the key to use instead.
+// name. A member of that table that would restrict the server is an error; the message names the
+// key to use instead.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
     if (find("command") == nullptr)

@@ -12,16 +12,16 @@ struct UnexpectedToml {};
 
 }  // namespace bulkhead::profiles
 
-// toml++ uses assertions to check assumptions about the text. With NDEBUG, the compiler would
-// assume that they hold. Text that violates an assumption must not terminate the program, so a
-// failed assertion throws an exception, which ends parsing. The parser owns everything that it has
-// built, so nothing leaks.
+// toml++ uses assertions to check assumptions about the text. With NDEBUG, the compiler would rely
+// on these assumptions. Text that violates one must not terminate the program, so a failed
+// assertion throws an exception, which ends parsing. The parser owns everything that it has built,
+// so nothing leaks.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// Values can be nested 32 levels deep, and a key can have 101 names (cmake/BulkheadToml.cmake).
-// These limits bound the recursion in the parser and its destructors.
+// Values can be nested up to 32 levels deep, and a key can have up to 101 names
+// (cmake/BulkheadToml.cmake). These limits bound the recursion in the parser and its destructors.
 #define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>

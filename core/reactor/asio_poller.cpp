@@ -1,8 +1,8 @@
 // Implements Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
 // io_context is edge-triggered, and each wait completes after one event. The wait must then be
-// restarted, which costs one epoll_ctl. Finding more ready descriptors costs another epoll_wait.
-// Timers and posted functions are not implemented with io_context: wake() must be
+// restarted, which costs one epoll_ctl. Checking for more ready descriptors costs another
+// epoll_wait. Timers and posted functions are not implemented with io_context: wake() must be
 // async-signal-safe, and the Reactor guarantees a certain order within each iteration of the event
 // loop.
 #include <sys/eventfd.h>
@@ -29,7 +29,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Memory for one wait on one descriptor, so that waiting does not allocate.
+// Memory for one wait on one descriptor, so that a wait does not allocate memory.
 class WaitMemory {
  public:
   void *allocate(std::size_t size) {

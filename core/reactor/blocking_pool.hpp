@@ -24,7 +24,7 @@ class BlockingPool {
     void *arg = nullptr;
   };
 
-  // finished(job) is called on a pool thread after the job's work.
+  // finished(job) is called on a pool thread after the job's work has been done.
   BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
                std::function<void(const Job &)> finished);
   ~BlockingPool();

@@ -17,7 +17,7 @@ namespace bulkhead {
 
 class Poller {
  public:
-  // A ready descriptor. `events` has BH_FD_... bits. After a hang-up or an error, it has
+  // A ready descriptor. `events` contains BH_FD_... bits. After a hang-up or an error, it contains
   // BH_FD_ERROR and all requested directions.
   struct Ready {
     std::uint64_t handle;

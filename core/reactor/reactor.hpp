@@ -40,20 +40,20 @@ class Reactor {
   // Makes a waiting poll() return. Thread-safe and async-signal-safe.
   void wake() noexcept;
 
-  // Sets a function that releases resources which an idle process does not need. It is called on
-  // the reactor thread once in each idle period, during which no descriptor becomes ready and no
-  // function is posted: after first_idle_ms in the first period, and after next_idle_ms in all
-  // later periods. Timers do not end an idle period.
+  // Sets a function that releases resources that an idle process does not need. It is called on the
+  // reactor thread once per idle period, that is, while no descriptor becomes ready and no function
+  // is posted. In the first idle period, it is called after first_idle_ms; in all later ones, after
+  // next_idle_ms. Timers do not end an idle period.
   static constexpr std::uint64_t first_idle_ms = 1'000;
   static constexpr std::uint64_t next_idle_ms = 30'000;
   void set_idle_handler(void (*fn)() noexcept) noexcept;
 
-  // Returns CLOCK_MONOTONIC at the start of the current iteration of the event loop.
+  // Returns the time of CLOCK_MONOTONIC at the start of the current iteration of the event loop.
   std::uint64_t now_ns() const noexcept;
 
-  // bh_host_executor and bh_host_fd document these functions. `owner` can be passed to held() and
-  // forget(). If fn will never be called, because of forget() or because the reactor is destroyed,
-  // `drop` is called to free `arg` unless `drop` is null.
+  // These functions are documented in bh_host_executor and bh_host_fd. `owner` can be passed to
+  // held() and forget(). If fn will never be called, because of forget() or because the reactor is
+  // destroyed, `drop` is called to free `arg`. `drop` may be null.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);

@@ -244,7 +244,7 @@ TEST_CASE("wake() in a signal handler makes a waiting poll() return") {
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
   const pthread_t loop = pthread_self();
   std::atomic<bool> over{false};
-  // sends the signal repeatedly, because the first may arrive before the wait
+  // sends the signal repeatedly, because the first one may arrive before the wait begins
   std::thread sender([&] {
     while (!over) {
       pthread_kill(loop, SIGUSR1);

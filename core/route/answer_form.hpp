@@ -1,5 +1,5 @@
-// Validates the responses of servers of one protocol generation and converts them for clients of
-// another one. Servers with sessions have no AnswerForm: their responses are sent without such a
+// Validates the responses from servers of one protocol generation, and converts them for clients of
+// another. Servers with sessions have no AnswerForm: their responses are sent without this
 // conversion.
 //
 // Thread-safe: implementations have no state.
@@ -31,11 +31,12 @@ class AnswerForm {
   // to follow 'server "x" '.
   virtual std::string problem(const Message &answer, mcp::Method method, bool task) const = 0;
 
-  // Returns true if the error may mean that the server is of another generation, because such a
-  // server may send it in response to any request.
+  // Returns true if the error may mean that the server belongs to another protocol generation. Such
+  // a server may send this error in response to any request.
   virtual bool is_foreign(const Message &answer) const = 0;
-  // Returns true if the error reports that headers do not match the body. Headers that repeat
-  // arguments no longer match if the tool's definition has changed.
+  // Returns true if the error reports that headers do not match the body. This can happen after a
+  // tool's definition has changed, because the headers that mirror its arguments then no longer
+  // match.
   virtual bool is_header_mismatch(const Message &answer) const = 0;
   // Returns true if the result asks the client for input, so the call is not finished.
   virtual bool is_interim(const Message &answer) const = 0;
@@ -47,9 +48,9 @@ class AnswerForm {
   // text.
   virtual std::string edited(std::string_view result) const = 0;
 
-  // Returns the replacement that the client receives for this error (a JSON object), or nullopt if
-  // the client receives the error itself. `same_generation` is true if the client and the server
-  // are of the same generation.
+  // Returns what the client receives instead of `error` (a JSON object), or nullopt if it receives
+  // the error unchanged. `same_generation` is true if the client and the server belong to the same
+  // protocol generation.
   virtual std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
                                                bool same_generation) const = 0;
 };

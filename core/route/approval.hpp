@@ -48,8 +48,8 @@ struct ApprovalQuestion {
   std::string arguments;  // formatted by shown_json(); at most max_arguments bytes
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0;  // size of the arguments in the client's message
-  // The members of _meta except the progress token and the trace, formatted like the arguments.
-  // Truncated to max_meta bytes, with a note. May be empty.
+  // The members of _meta except the progress token and the trace context, formatted like the
+  // arguments. Truncated to max_meta bytes, with a note. May be empty.
   std::string meta;
   // Members of params that no other field contains (mcp::extra_params), formatted like _meta.
   std::string extra;

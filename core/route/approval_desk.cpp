@@ -13,8 +13,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if the policy evaluates all params of the request, so an approval covers them. This
-// is the case for completions.
+// Returns true if the policy evaluates all params of the request, so an approval covers all of
+// them. This is true only of completion requests.
 bool covers_params(const mcp::Scan &scan) {
   return scan.method == mcp::Method::completion_complete;
 }
@@ -34,8 +34,8 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
-// Formats a name that was chosen by the client on one line. Line breaks are escaped, because they
-// would start a new line in a form.
+// Formats a client-supplied name as a single line. Line breaks and tabs are escaped; otherwise, a
+// line break in the name would start a new line in a form.
 std::string shown_line(std::string_view text, std::size_t max) {
   std::string out;
   for (const char c : shown_text(text, max)) {
@@ -75,7 +75,7 @@ bool ApprovalDesk::somebody_watches() const {
   return needs_.profile.approval.api || approvals_.watched(needs_.reactor.now_ns());
 }
 
-// Fills in the question, except for members that are only displayed to approvers.
+// Composes the question, but leaves out the members that are only displayed to approvers.
 ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts &texts,
                                            const Gate::Decision &decision) const {
   ApprovalQuestion q;

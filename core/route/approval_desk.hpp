@@ -34,7 +34,7 @@ class ApprovalDesk {
     RouterCounters &counters;
     Asks &asks;
     ClientAnswers &answers;
-    // Called when a question has ended. The function may only record the outcome.
+    // Called when a question has been resolved. The function must only record the outcome.
     std::function<void(const ApprovalOutcome &)> on_outcome;
     std::string hint;  // explains how to approve; sent to the client if no approver is present
   };
@@ -77,7 +77,7 @@ class ApprovalDesk {
 
   std::size_t size() const noexcept { return approvals_.size(); }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
-  // Called when the server was removed or its definition changed.
+  // Called when the server has been removed or its definition has changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
   // Called when the rules have changed. Ends the grants that allow calls to a tool with any
   // arguments.

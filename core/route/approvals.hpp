@@ -79,7 +79,7 @@ class Approvals {
 };
 
 // Returns the part of a call's _meta that an approval covers: all members except the progress token
-// and the trace, because these two differ in each call. The remaining members are copied unchanged.
+// and the trace context, which differ in each call. The remaining members are copied unchanged.
 // Returns an empty string if no members remain.
 std::string approved_meta(std::string_view meta);
 // The parts of a call's params that the digest covers.

@@ -20,8 +20,8 @@ ClientCaps capability_for(mcp::Method method) {
   return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
 }
 
-// Clients that repeat requests can be asked even though their input has ended: it ends with each
-// request.
+// A client that repeats requests can be asked even if its input has ended, because its input ends
+// with each request.
 bool takes_asks(const Session &client) {
   return client.repeats_requests || !client.input_ended;
 }
@@ -262,8 +262,8 @@ void Asks::answer_refused(std::uint64_t handle) {
   refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
 }
 
-// Forwards the client's answer to the server that sent the request, with the server's own request
-// id.
+// Forwards the client's answer to the server that sent the request, with the id that the server
+// chose for the request.
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
@@ -336,8 +336,8 @@ void Asks::put_input(Call &call, const Input &input) {
   ++call.open_asks;
   const std::string number = std::to_string(handle);
   std::string params(input.params);
-  // Revisions with sessions require an id to which a later completion notification refers. Here, no
-  // such notification ever follows.
+  // In revisions with sessions, this request must have an id, to which a completion notification
+  // refers later. Here, no such notification ever follows.
   const bool url = input.method == mcp::Method::elicitation_create &&
                    mcp::member(params, "mode") == R"("url")" &&
                    mcp::member(params, "elicitationId").empty();
@@ -368,7 +368,7 @@ void Asks::refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method me
 // ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  // The form has a later deadline than the question, so the question always expires first.
+  // The form's deadline is later than that of the question, so the question always expires first.
   constexpr std::uint64_t longer_ms = 5'000;
   Ask ask;
   ask.session = session.handle;
@@ -478,7 +478,7 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  // Removed from the table first, because the notified party may change this ask.
+  // Remove the ask from the table first, because the party that is notified may change it.
   const Ask ask = *found;
   remove(handle);
   const bool tell_server = tell != Tell::client;

@@ -40,7 +40,7 @@ class Asks {
     // was composed in its place.
     virtual void input_answered(std::uint64_t, std::uint32_t, const Message &) {}
   };
-  // A request for a client that is asked through the result of its own request
+  // A request to a client that can only be asked through the result of its own request
   // (Session::repeats_requests). The class Inputs asks such clients.
   struct AskText {
     mcp::Method method = mcp::Method::none;
@@ -74,8 +74,8 @@ class Asks {
     Forms &forms;
     Inputs *inputs = nullptr;  // null: no client repeats requests
   };
-  // first_generation is the first generation of the request ids that clients receive; see
-  // random_generation().
+  // `first_generation` is the initial generation number in the request ids that clients receive;
+  // see random_generation().
   Asks(std::uint32_t first_generation, Needs needs);
   ~Asks();
   Asks(const Asks &) = delete;
@@ -91,9 +91,9 @@ class Asks {
 
   // ---- from clients ----
   void answered(Session &session, const Message &message);
-  // The destination for progress notifications about an ask: the server that sent it, and the
-  // server's own progress token. `lane` is null if there is no such ask or its server did not
-  // request progress.
+  // The destination for progress notifications about an ask: the server that sent the ask, and the
+  // progress token that this server chose. `lane` is null if there is no such ask or its server did
+  // not request progress.
   struct Progress {
     Lane *lane;
     std::string token;
@@ -114,8 +114,8 @@ class Asks {
     mcp::Method method;
     std::string_view params;  // JSON object
   };
-  // Asks the call's client. Forms::input_answered() is called later or before this function
-  // returns.
+  // Sends the input request to the call's client. Forms::input_answered() is called with the
+  // answer, either later or before this function returns.
   void ask_input(Call &call, const Input &input);
   // Called when the policy has decided about an input request after a delay: input_judged() if the
   // request is allowed, input_refused() if it is not. `message` is the request to the client.

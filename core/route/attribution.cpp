@@ -19,8 +19,8 @@ bool same_client(const Session &a, const Session &b) {
          text_of(a.claimed_name) == text_of(b.claimed_name);
 }
 
-// While a client is being asked through a result, it waits for a person, and so does its server.
-// The server's next message must therefore be about another call.
+// While a client is being asked through a result, both the client and the server are waiting for a
+// person. The server's next message must therefore be about another call.
 bool may_be_asked(const Session &s) {
   return !s.is_sessionless() || (s.repeats_requests && !s.parked);
 }
@@ -85,7 +85,7 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, client, reactor_.now_ns() + memory_ns});
 }
 
-// Removes the oldest entry. Its client is remembered in `forgotten`, but its call is not.
+// Removes the oldest cancelled call from the list. Its client is remembered in `forgotten`.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

@@ -46,7 +46,7 @@ TEST_CASE("a stream identifies the call even if other clients have calls on the 
   CHECK(w.client_of(of_first.id) == &w.first);
   CHECK(w.call == of_first.call);
   CHECK(w.client_of(of_second.id) == &w.second);
-  // The call of this stream has finished, so the message belongs to no client.
+  // The call of this stream has already ended, so the message belongs to no client.
   CHECK(w.client_of(12345) == nullptr);
   FakeLane elsewhere(w.host, w.upstream, 0, 0);
   CHECK(w.client_of(w.call_of(w.first, elsewhere).id) == nullptr);
@@ -133,7 +133,8 @@ TEST_CASE(
   CHECK(w.client_of() == &newest);
   CHECK(w.call == newer.call);
   CHECK(Attribution::other_calls(*newer.call) == std::vector<std::uint64_t>{older.call->id});
-  // The client of the newest call is being asked, or cannot be: the message is about the other one.
+  // The client of the newer call is waiting for a person, so the message must be about the older
+  // call. If both clients are waiting, the newest call is used.
   newer.call->session->repeats_requests = older.call->session->repeats_requests = true;
   newer.call->session->parked = true;
   CHECK(w.client_of() == older.call->session);

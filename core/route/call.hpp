@@ -1,4 +1,5 @@
-// A call: a client's request to a server, from its arrival to its answer. See Calls for its stages.
+// A call is a client's request to a server, from its arrival until it is answered. See Calls for
+// its stages.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -48,8 +49,8 @@ struct ClientRequest {
   std::string id;              // JSON token, as the client wrote it
   std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
-  // Set if the client may have to repeat the request: the name of the tool or prompt as the client
-  // wrote it, or the URI, and the arguments as JSON.
+  // `target` is the URI, or the name of the tool or prompt as the client wrote it. `arguments` is
+  // JSON. Both are set only if the client may have to repeat the request.
   std::string target, arguments;
   std::string task_id;  // of a request about a task: JSON token, as the client wrote it
 
@@ -115,8 +116,8 @@ Lane *lane_of(const Call &call) noexcept;
 // may be sent.
 void queue_in_lane(Call &call, const CallInHand &hand);
 std::unique_ptr<ParkedCall> take_from_lane(Call &call);
-// A call that waits for its client to repeat its request does not count towards its server's
-// max_in_flight, so the lane may send another call.
+// While a call waits for its client to repeat the request, the call does not count towards the
+// server's max_in_flight, so the lane may send another call.
 void give_up_place(Call &call);
 void take_place_again(Call &call) noexcept;
 // Returns true if the call was passed to a connector, so the server may have executed it.

@@ -28,8 +28,8 @@ std::int32_t error_code_of(std::string_view error) {
   return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
 }
 
-// If the client's generation uses a different error code, replaces the code of the server's error;
-// *text then stores the replacement. Returns the HTTP status.
+// If the client's protocol generation uses a different code for this error, replaces the code in
+// the server's error. *text stores the new code. Returns the HTTP status.
 std::uint32_t form_error(const ResultForm &form, const Message &answer, Splice *splice,
                          std::string *text) {
   const std::string_view error = answer[answer.scan->error];
@@ -52,8 +52,8 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
 }
 
-// Returns true if the server and the client are of different generations and the server's
-// AnswerForm must convert the response.
+// Returns true if the server and the client belong to different protocol generations and the
+// server's AnswerForm must convert the response.
 bool is_bridged(const Call &call) {
   return call.answer_form != nullptr && call.request.reply.form == nullptr;
 }
@@ -85,8 +85,8 @@ void CallAnswers::handle(Call &call, CallEvent event) {
 }
 
 void CallAnswers::take(Call &call, const Message &answer) {
-  // Cancels the requests to which the server no longer needs answers, while the stream is still
-  // open.
+  // Cancel the requests to which the server no longer needs answers. This must happen while the
+  // stream is still open.
   if (call.open_asks != 0) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
@@ -143,8 +143,8 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   if (form != nullptr && ok && !forwards_input(call, answer, &splice, &state)) return;
   if (form != nullptr && ok) add_members(*form, answer, &splice);
   if (form != nullptr && !ok) http_status = form_error(*form, answer, &splice, &code);
-  // The record's error is only the message. The other members of the error are recorded as part of
-  // the response.
+  // Only the message of the error is recorded as the error text. Its other members are recorded as
+  // part of the response.
   std::string scratch;
   const std::string_view error =
       ok || !needs_.recorder.active()
@@ -170,9 +170,9 @@ std::optional<TaskAnswers::Edits> CallAnswers::task_edits(Call &call, std::strin
   return std::nullopt;
 }
 
-// Handles an error with which a server with sessions requires the client to visit URLs. Returns
-// true if the client, of revision 2026-07-28, was asked to visit them through a result. When the
-// client repeats its request, the call is sent again.
+// A server with sessions may respond with an error that requires the client to visit URLs. If the
+// client uses revision 2026-07-28, this function asks it to visit them through a result, and
+// returns true. The call is sent again when the client repeats its request.
 bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
   const Session *s = call.session;
   const bool can = s != nullptr && s->repeats_requests && (s->caps & cap::elicitation_url) != 0;
@@ -195,8 +195,9 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
 
 namespace {
 
-// Returns true if a client may read the result as a request for input, however the names and the
-// type are written. The scanner recognizes only names without escape sequences.
+// Returns true if a client may read the result as a request for input. Names and the type are
+// unescaped before they are compared, whereas the scanner recognizes only names without escape
+// sequences.
 bool reads_as_input_request(std::string_view result) {
   bool asks = false, typed = false;
   if (!result.starts_with('{')) return false;
@@ -215,9 +216,9 @@ bool reads_as_input_request(std::string_view result) {
 
 }  // namespace
 
-// If the result asks a client of the server's own generation for input, replaces the server's
-// requestState with a requestState that the gateway has sealed. *room stores the replacement.
-// Returns false if the call has been ended with an error instead.
+// Called if the server and the client belong to the same protocol generation. If the result asks
+// the client for input, replaces the server's requestState with one that the gateway has sealed.
+// *room stores the replacement. Returns false if the call has been ended with an error instead.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const mcp::Scan &scan = *answer.scan;
@@ -244,7 +245,7 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   return true;
 }
 
-// Returns true if the client was sent something other than this error.
+// Returns true if the client has been sent a replacement for this error.
 bool CallAnswers::replaced_error(Call &call, const Message &answer) {
   if (call.answer_form == nullptr) return false;
   const std::string_view error = answer[answer.scan->error];
@@ -328,7 +329,8 @@ void CallAnswers::fail(Call &call, const CallFailure &failure) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// Returns false if the call has been answered or the decision is pending.
+// Returns true if the policy allows the response. Returns false if the call has been answered or
+// the decision is pending.
 bool CallAnswers::passes_policy(Call &call, const Message &answer) {
   const std::string_view body = Judge::judged_part_of_answer(answer);
   if (body.size() > DuplicateChecks::at_once) {
@@ -359,7 +361,8 @@ void CallAnswers::check_later(Call &call, const Message &answer) {
   refuse(call, Gate::failed("the pool for blocking work is full; try again later"));
 }
 
-// Returns false if the call was refused because too much data is waiting.
+// Parks the call together with the server's response. If too much data is waiting, refuses the call
+// and returns false.
 bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
   if (!needs_.parking.park_answer(call, answer, stage)) {
     refuse(call, Gate::waits_full());

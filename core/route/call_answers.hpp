@@ -1,4 +1,4 @@
-// Handles the responses of servers to calls. If a policy reads results, it evaluates each response
+// Handles responses from servers to calls. If a policy reads results, it evaluates each response
 // before it is forwarded.
 //
 // Owner: the Router. Runs on the reactor thread. A call may have ended when a function returns; see
@@ -55,8 +55,8 @@ class CallAnswers {
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // Called when a call has ended, because the gateway may now be idle.
     std::function<void()> on_ended;
-    // Seals the requestStates of servers for clients of the same generation. Null if there are no
-    // such clients.
+    // Seals requestState values from servers before they are sent to clients of the same protocol
+    // generation. Null if there are no such clients.
     const RequestStates *states = nullptr;
     std::uint64_t state_ms = 0;          // how long such a state is valid
     const TaskAnswers *tasks = nullptr;  // null: task ids are not replaced
@@ -68,8 +68,8 @@ class CallAnswers {
   // Handles a result or an error from the call's server. `owned` contains the bytes of the answer
   // if they may be moved.
   void answered(Call &call, const Message &answer, std::string *owned = nullptr);
-  // Fails a call because of its server. A policy that reads results evaluates the text like an
-  // error from the server, because the server may have written part of it.
+  // Fails a call because of a problem with its server. If a policy reads results, it evaluates the
+  // text like an error from the server, because the server may have written part of it.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
   // Handles a queued event.

@@ -71,11 +71,11 @@ class CallEnds {
   void detach(Call &call);
   // Calls detach() for a call that its server has completed. The lane then sends its next call.
   void leave_lane(Call &call);
-  // Records the end, and frees the call after the step. Sends nothing to the client.
+  // Records how the call ended, and frees it after the step. Sends nothing to the client.
   void finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out, std::string_view rule,
               std::string_view error, std::string_view response = {});
-  // Records the end, at most once, without freeing the call. Used before the answer is sent if
-  // records are written first.
+  // Records how the call ended, but does not free it. If the call has already been recorded, does
+  // nothing. Called before the response is sent if records must be written first.
   void record(Call &call, const Recorder::End &end);
   // Sends an error to the client, then calls finish().
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);

@@ -1,9 +1,9 @@
 // Events that arrive for a call while a step of any call is running. Connectors, policies, clients
-// and telemetry plugins may call back from inside every function that the gateway calls. Such
-// events are queued on their call and handled after the step; see CallLoop.
+// and telemetry plugins may call back from inside any function that the gateway calls. Such events
+// are queued on their call and handled after the step; see CallLoop.
 //
 // Limit: one event of each kind, CallEvents::max in total. A second event of the same kind is
-// dropped because the first event ends the wait that both concern.
+// dropped, because the first one already ends the wait.
 //
 // The queue is part of the call. The data of the events is in EventDetails. Each slot of the call
 // table creates its EventDetails when the first event is queued, and keeps them for later calls, so
@@ -97,8 +97,8 @@ class CallEvents {
     if (details_ == nullptr) details_ = std::make_unique<EventDetails>();
     return *details_;
   }
-  // Also releases the data of the events. The buffer of the response is kept if it has at most
-  // max_kept bytes.
+  // Removes all events and releases their data. The buffer of the response is kept if it has at
+  // most max_kept bytes.
   void clear() noexcept {
     size_ = 0;
     kinds_ = 0;

@@ -1,5 +1,5 @@
-// The data that is needed to continue a call after its server, of revision 2026-07-28, has asked
-// for input.
+// The data that is needed to continue a call after a server of revision 2026-07-28 has asked for
+// input.
 //
 // Owner: the call. Used on the reactor thread.
 #pragma once

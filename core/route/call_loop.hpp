@@ -65,7 +65,8 @@ class CallLoop {
   }
 
  private:
-  // Returns null if an event of this kind is already queued.
+  // Queues the event and returns its details. Returns null if an event of this kind is already
+  // queued.
   EventDetails *details_for(Call &call, CallEvent event);
   void finish() {
     if (first_ != nullptr) handle_queued();

@@ -19,7 +19,8 @@ class CallParking {
       : limits_(limits), deadlines_(deadlines), waiting_(waiting) {}
 
   // If limits.policy_waiting_bytes has been reached, returns false and changes nothing. Calls that
-  // wait for human approval or for input do not count; ApprovalDesk and InputRounds limit them.
+  // wait for human approval or for input do not count towards this limit; ApprovalDesk and
+  // InputRounds limit them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
   // Ends the wait: sets the stage to `open` and returns what was parked.

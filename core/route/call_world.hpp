@@ -104,7 +104,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
-  // Runs the event loop until the pool has finished all checks and freed their texts.
+  // Runs the event loop until the pool has finished all checks and freed their data.
   ~World() override {
     for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
@@ -186,8 +186,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     REQUIRE(mcp::scan(text, &scan, &error));
     call_answers.answered(call, {text, &scan});
   }
-  // The server responds with a result that asks for input. `rest` contains the other members of the
-  // result.
+  // Makes the server respond with a result that asks for input. `rest` contains the other members
+  // of the result.
   void server_asks_for_input(const std::string &rest) {
     Call &call = *table.get(id);
     const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
@@ -217,7 +217,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
       return;
     }
   }
-  // Opens a session that takes over the client's request, and connects the call's own session to
+  // Opens a new session that takes over the client's request, and connects the session `s` to
   // `end`. Returns the new session.
   Session *hand_over(Session &s, ClientEnd &end) {
     Session &request = open_session(sessions, *s.end);
@@ -231,7 +231,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     }
     return {};
   }
-  // The client repeats its request with an answer that fits each ask. Returns the new session.
+  // Repeats the client's request. The default responses fit every kind of ask. Returns the new
+  // session.
   Session *client_repeats(
       const std::string &responses =
           R"({"input-1":{"roots":[],"action":"accept","content":{"decision":"allow"}}})") {

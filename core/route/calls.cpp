@@ -28,8 +28,8 @@ std::string within_commit_time() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
 }
 
-// Returns true if every rule in `now` is also in `asked`. If several rules require approval, their
-// names are joined with commas.
+// Returns true if every rule in `now` is also in `asked`. Both contain the names of the rules that
+// require approval, separated by commas.
 bool has_rules(std::string_view asked, std::string_view now) {
   constexpr std::string_view between = ", ";
   if (now.empty()) return asked.empty();
@@ -244,7 +244,7 @@ Calls::Next Calls::confirm(Call &call, const CallInHand &hand) {
   return check_pins(call, hand, Step::record);
 }
 
-// If a telemetry plugin commits records, the call is sent only after the intent is on disk.
+// If a telemetry plugin commits records, the call is sent only after the intent record is on disk.
 Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   if (!hand.arguments.empty() && needs_.recorder.active()) {
     needs_.recorder.note_rewritten(call, hand.arguments);
@@ -263,8 +263,8 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// Returns true if the client answers a server directly and a policy evaluates such answers. They
-// reach the server inside its own request, where the policy cannot evaluate them one by one.
+// Returns true if the client's request contains answers to a server's input requests and a policy
+// must evaluate such answers. Inside a request, the policy cannot evaluate them one by one.
 bool Calls::has_unjudged_inputs(const Call &call, const CallInHand &hand) const {
   if (!needs_.gate.judges_inputs() || call.session == nullptr) return false;
   if (call.method == mcp::Method::tasks_update) return true;
@@ -302,7 +302,8 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// Returns false if the call was answered here and must not be sent.
+// Called before a subscription request is sent. Returns false if the request was answered here and
+// must not be sent.
 bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   Lane &lane = *hand.target.lane;
   // While the policy was deciding, the lane may have been released, or may now belong to another
@@ -375,7 +376,7 @@ void Calls::resume(Call &call, Step step) {
 
 // ---- parking ---------------------------------------------------------------------------------
 
-// Returns false if the call was refused because too much data is waiting.
+// Parks the call. If too much data is waiting, refuses the call and returns false.
 bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
   if (needs_.parking.park(call, hand, stage)) return true;
   stage == Stage::recording ? refuse_unrecorded(call, too_many_unrecorded)

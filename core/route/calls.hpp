@@ -2,23 +2,23 @@
 //
 //  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the response
 //
-// If a step has to wait, it parks the call with its message (Call::parked), and the loop stops. The
-// event that the call waits for resumes it. After any wait, the tool's definition is compared with
-// the approved definition again. If the rules have changed during the wait, the call is also
-// evaluated again.
+// If a step has to wait, it parks the call with its message (Call::parked), and no further step is
+// run. The event that the call waits for resumes it. After any wait, the tool's definition is
+// compared with the approved definition again. If the rules have changed during the wait, the call
+// is also evaluated again.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
-//  checking          the pool (duplicate members)       limits.policy_timeout_ms, longer by size
-//  deciding          the policy                         limits.policy_timeout_ms, longer by size
+//  checking          the pool (duplicate members)       limits.policy_timeout_ms + 1 ms per 8 KiB
+//  deciding          the policy                         limits.policy_timeout_ms + 1 ms per 8 KiB
 //  approving         a human approver                   limits.approval_timeout_ms
 //  recording         the intent record                  BH_TELEMETRY_COMMIT_MS
 //  queued            its turn in a lane                 the server's time-out
 //  at_server         the server                         the server's time-out
 //  suspended         the client, asked by the server    limits.ask_timeout_ms for each request
 //  awaiting_repeat   the client, to repeat its request  limits.ask_timeout_ms
-//  answer_checking   the pool                           limits.policy_timeout_ms, longer by size
-//  answer_deciding   the policy                         limits.policy_timeout_ms, longer by size
+//  answer_checking   the pool                           limits.policy_timeout_ms + 1 ms per 8 KiB
+//  answer_deciding   the policy                         limits.policy_timeout_ms + 1 ms per 8 KiB
 //  asking            the client's input (InputRounds)   longer than limits.ask_timeout_ms
 //
 // To add a stage, add a value to Stage, its time-out to stage_time_ms() and its handler to
@@ -130,11 +130,12 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // they must not run unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
-  // Called when the lane can send the call. Returns false if the lane must not send it. Either the
-  // rules have changed, and the call has left the lane and is submitted again or has ended, or the
-  // call is about to end.
+  // Called when the lane can send the call. Returns false if the lane must not send it. This
+  // happens if the call is about to end, or if the rules have changed. In the second case, the call
+  // has left the lane, and it is submitted again or has ended.
   bool may_be_sent(Call &call);
-  // Evaluates a parked call again and sends it. Its server must not have run the call.
+  // Evaluates a parked call again and sends it. Call this function only if the server has not run
+  // the call.
   void send_again(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler

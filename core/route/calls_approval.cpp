@@ -33,7 +33,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
         call, ApprovalDesk::unapproved(call.approved_rule, question->reason, "which was denied"));
   }
   ++needs_.counters.approvals_allowed;
-  // The grant must not apply to a program that has replaced this server.
+  // If the server has been replaced, the grant must not apply to the program that replaced it.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
   call.approved = true;
   // The rules may have been replaced during the wait, so the call is evaluated again.

@@ -101,10 +101,10 @@ std::string expected_inside(const StepCase &step, const std::string &what) {
     return std::find(all.begin(), all.end(), what) != all.end();
   };
   if (leads_to == "result") return leads_to;  // the server has already responded
-  // The stage that follows has its own deadline.
+  // The stage that follows arms a new deadline, so this time-out has no effect.
   const bool server_time = leads_to == "at server" || leads_to == "queued";
   if (what == "time" && !server_time && name != "the approval form") return leads_to;
-  // The call has not been sent, and no approver has been asked.
+  // The call has not been sent, and no approver has been asked, so these events have no effect.
   if (question && is_one_of({"server answers", "server fails", "input ends"})) return leads_to;
   // The rules changed before the verdict arrived, so the policy is asked again.
   if (question && leads_to == "deciding" && what == "allowed by old rules") return leads_to;

@@ -30,10 +30,11 @@ struct Incoming {
   Message message;
   std::uint64_t start_ns = 0;
   bool recorded = false;  // recorded, or another object will record it
-  // The headers that must match the body. Null if the wire has none, the revision requires none, or
-  // the request has waited.
+  // The headers that must match the body. Null if the transport has no headers, if the revision
+  // does not require them, or if the request has waited.
   const WireHeaders *headers = nullptr;
-  // If the client repeats a request, the server's state that came with it. Otherwise null.
+  // The server's state that the client sent with a repeated request. Null if the request is not
+  // repeated.
   const RequestState *state = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
@@ -41,16 +42,16 @@ struct Incoming {
 
 class ClientAnswers {
  public:
-  // on_sent is called when a response was sent, because the gateway may now be idle.
+  // `on_sent` is called when a response has been sent, because the gateway may now be idle.
   ClientAnswers(Sessions &sessions, Recorder &recorder, Reactor &reactor, const Limits &limits,
                 RouterCounters &counters, std::function<void()> on_sent);
 
-  // The ledger is notified of each answer, because an answer proves that the process is working.
-  // May be null.
+  // Sets the ledger, or removes it if `ledger` is null. The ledger is notified of each response,
+  // because a response proves that the process is working.
   void use_ledger(Ledger *ledger) noexcept { ledger_ = ledger; }
 
-  // Sets the function that is called before the answer to a sessionless message is sent. The
-  // message's session ends with this answer.
+  // Sets the function that is called before the response to a sessionless message is sent. The
+  // message's session ends with this response.
   void on_sessionless_answer(std::function<void(Session &)> f) {
     on_sessionless_answer_ = std::move(f);
   }
@@ -69,7 +70,8 @@ class ClientAnswers {
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
-  // If http_status is 0, the client's generation determines the error code and the HTTP status.
+  // If http_status is 0, the client's protocol generation determines the error code and the HTTP
+  // status.
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);
@@ -78,11 +80,11 @@ class ClientAnswers {
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
-  // Sends an error that does not wait for a record, because it reports a missing record or has no
-  // record.
+  // Sends an error without waiting for records. Used for errors that report a missing record or
+  // that have no record.
   void unrecorded_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                         std::string_view text, std::uint32_t http_status = 0);
-  // Releases the slot that waits for the answer to a cancelled request. No answer is sent.
+  // Releases the slot of a cancelled request in the transport, without sending a response.
   void none(const ReplyTo &reply);
   // Records a request whose handling is finished, unless it has already been recorded.
   void record(Incoming &request, std::uint32_t outcome, std::string_view error,

@@ -38,7 +38,7 @@ struct World {
   const std::string &last() const { return client.sent.back().text; }
 };
 
-// A request whose text and scan are owned by the test.
+// A request that owns its text and its scan.
 struct Request {
   std::string text;
   mcp::Scan scan;

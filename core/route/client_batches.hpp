@@ -28,7 +28,8 @@ class ClientBatches {
   // on behalf of a client. `on_end` is called when the request is answered or cancelled, but not if
   // the session ends first. `on_end` must only record the event.
   std::uint64_t open_silent(const ReplyTo &reply, std::function<void()> on_end = {});
-  // Counts a message. Returns false if the batch was discarded because its session has ended.
+  // Adds one to the number of messages in the batch. Returns false if the batch was discarded
+  // because its session has ended.
   bool add(std::uint64_t batch);
   // Called if the batch contains a request. In this case, the transport waits for a response, even
   // if all requests are cancelled.

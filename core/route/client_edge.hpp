@@ -15,11 +15,11 @@ class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
   // Returns true if this edge handles the message. ClientMessages asks its edges in order and uses
-  // the first match. `headers` is null if the transport has no headers.
+  // the first one that returns true. `headers` is null if the transport has no headers.
   virtual bool speaks(const Session &session, const Message &message,
                       const WireHeaders *headers) const = 0;
-  // Returns true if the request starts a session. Such a request cannot be handled in a sessionless
-  // delivery.
+  // Returns true if the request starts a session. Such a request cannot be handled as a sessionless
+  // message.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;
   // Responds to the request immediately or later. The session may have ended when this function

@@ -12,7 +12,8 @@
 
 namespace bulkhead {
 
-// Calls the function once and clears it. Tests use it to run code inside a fake's callback.
+// Calls the function if there is one, and then clears it. Tests use this to run code inside a
+// fake's callback.
 inline void call_once(std::function<void()> &f) {
   if (f) std::exchange(f, nullptr)();
 }

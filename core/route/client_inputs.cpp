@@ -18,7 +18,7 @@ std::string joined_parts(const bh_outgoing &message) {
   return out;
 }
 
-// Copies a JSON object without the members for which `drop` returns true.
+// Returns a copy of a JSON object without the members for which `drop` returns true.
 template <class Drop>
 std::string without_members(std::string_view object, const Drop &drop) {
   std::string out = "{";
@@ -116,7 +116,8 @@ void ClientInputs::close_round(const ParkedInputs::Due &due) {
   }
 }
 
-// Returns true if the call has ended and its end is held back until its record is stored.
+// Returns true if the call has ended but its final response is held back until its record has been
+// stored.
 bool ClientInputs::awaits_end(std::uint64_t number) {
   const ParkedInput *parked = inputs_.find(number);
   return parked != nullptr && parked->phase() != ParkedInput::Phase::ended &&
@@ -233,7 +234,7 @@ void ClientInputs::sent_answer(std::uint64_t number, const bh_outgoing &message)
   start_timer();
 }
 
-// Does not wait for records, because the call's own record has already been stored.
+// Does not wait for records, because the call's record has already been stored.
 void ClientInputs::send_end(const ReplyTo &reply, std::string_view id, std::string_view end,
                             std::uint32_t http_status) {
   if (end.empty()) return needs_.answers.none(reply);

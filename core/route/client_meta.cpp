@@ -13,7 +13,7 @@ bool is_subscription_id(std::string_view key) noexcept {
   return mcp::json::same_text(key.substr(1, key.size() - 2), subscription_id);
 }
 
-// Removes runs of adjacent members, each together with one of the commas around it.
+// Removes runs of adjacent members. With each run, one of the commas around it is removed.
 class MemberRemoval {
  public:
   MemberRemoval(Splice *splice, std::string_view message) noexcept
@@ -47,7 +47,8 @@ class MemberRemoval {
   bool kept_ = false;
 };
 
-// Returns true if _meta still has members.
+// Removes the members of _meta for which `removed` returns true. Returns true if other members
+// remain.
 bool remove_from_meta(Splice *splice, const Message &message,
                       bool (*removed)(std::string_view)) noexcept {
   MemberRemoval removal(splice, message.bytes);

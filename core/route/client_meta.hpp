@@ -11,13 +11,13 @@
 namespace bulkhead {
 
 // Adds at most one edit for each of these members; all other bytes are unchanged. Returns true if
-// _meta still has members. Never allocates. `replaced` is true if the server receives the gateway's
-// own values. In that case, the members are removed from the requests of all clients, otherwise
-// only from requests of revision 2026-07-28.
+// _meta still has members. Never allocates. If `replaced` is true, the server receives the
+// gateway's own values instead, and the members are removed from the requests of all clients.
+// Otherwise, they are removed only from requests of revision 2026-07-28.
 bool remove_client_meta(Splice *splice, const Message &request, bool replaced) noexcept;
 
-// Likewise removes the member of a notification's params._meta that identifies the gateway's own
-// subscription at the server.
+// Like remove_client_meta(), but for notifications: removes the member of params._meta that
+// identifies the gateway's own subscription at the server.
 bool remove_subscription_id(Splice *splice, const Message &notification) noexcept;
 
 }  // namespace bulkhead

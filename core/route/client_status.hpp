@@ -10,8 +10,8 @@ namespace bulkhead {
 
 // The clients with the same names, transport and revision.
 struct ClientStatus {
-  // Maximum length of the list. Clients beyond this limit are counted only in the total number of
-  // sessions.
+  // The maximum length of a list of ClientStatus. Clients beyond this limit are counted only in the
+  // total number of sessions.
   static constexpr std::size_t max_listed = 64;
 
   std::string claimed_name;             // clientInfo.name; not verified

@@ -114,7 +114,8 @@ bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_
   return BH_OK;
 }
 
-// Returns BH_OK if `in` is valid.
+// Checks the headers, stream and peer of a message from a transport. Returns BH_OK if they are
+// valid.
 bh_status Clients::check_incoming(const ClientEnd &end, const bh_incoming &in, bh_error *error) {
   if (const bh_status s = bh::check_headers(bh::headers(in), error); s != BH_OK) return s;
   if (in.session == 0) {
@@ -240,8 +241,9 @@ void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
   if (handle != 0) close(handle, BH_SESSION_GONE);
 }
 
-// Called before the response is sent. The stream ends with the response. The session ends at the
-// end of the current iteration of the event loop, unless deliver_sessionless() is about to end it.
+// Called before the response to a sessionless message is sent. The response ends the stream. The
+// session ends at the end of the current iteration of the event loop, unless deliver_sessionless()
+// is about to end it.
 void Clients::end_sessionless(Session &s) {
   uncount(&s);
   if (s.connection == 0) {
@@ -268,9 +270,9 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   needs_.on_idle();
 }
 
-// Used inside a transport's send(), whose caller may be iterating over sessions, and inside a step
-// of a call. In the second case, the session's calls also stop after the step. The transport may
-// release `end` immediately.
+// Closes a session later if close() was called inside a transport's send(), whose caller may be
+// iterating over sessions, or inside a step of a call. In the second case, the session's calls also
+// stop after the step. The transport may release `end` immediately.
 void Clients::close_later(Session &s, std::uint32_t how) {
   if (how != BH_SESSION_INPUT_ENDED) {
     leave_client(s);

@@ -69,7 +69,7 @@ class Clients {
   Clients &operator=(const Clients &) = delete;
 
   bh_status open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
-  // `headers` is null if the wire has none.
+  // `headers` is null if the transport has no headers.
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out, const WireHeaders *headers = nullptr);
   // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.

@@ -1,4 +1,4 @@
-// Deadlines of calls, and of requests that lanes themselves send. All deadlines share one reactor
+// Deadlines for calls, and for requests that lanes themselves send. All deadlines share one reactor
 // timer.
 //
 // Owner: the Router. Runs on the reactor thread.
@@ -16,8 +16,8 @@ namespace bulkhead {
 
 class Deadlines {
  public:
-  // Callbacks for objects whose deadline has expired. The object is already disarmed. The callback
-  // may end the call or exchange.
+  // Called when the deadline of a call or exchange has expired. The deadline has already been
+  // removed. The callback may end the call or exchange.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;

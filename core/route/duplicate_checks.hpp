@@ -33,7 +33,8 @@ class DuplicateChecks {
   DuplicateChecks(const DuplicateChecks &) = delete;
   DuplicateChecks &operator=(const DuplicateChecks &) = delete;
 
-  // Starts a check. `part` refers to the text and is valid JSON. Returns false if the pool is full.
+  // Starts a check. `part` must be valid JSON and must point into `text`. Returns false if the pool
+  // is full.
   bool begin(std::uint64_t number, KeptText text, std::string_view part);
 
  private:

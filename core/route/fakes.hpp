@@ -47,8 +47,8 @@ inline std::string joined(const bh_str *parts, std::uint32_t count) {
   return out;
 }
 
-// Runs the loop for at most five seconds, until the condition is true. Returns whether it became
-// true.
+// Runs the event loop until the condition is true, but for at most five seconds. Returns true if
+// the condition is true at the end.
 inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
   return so();
@@ -120,7 +120,7 @@ inline const bh_telemetry telemetry_table = {
     },
 };
 
-// Stands in for the rest of the route. Stores what the lanes report.
+// Stands in for the rest of the request path, and stores what lanes report.
 struct FakeLaneHost : LaneHost {
   Limits own_limits{};
   std::unique_ptr<Reactor> loop = *Reactor::create();

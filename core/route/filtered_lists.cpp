@@ -11,8 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// This bit marks a number as a policy request for a list item. Exchange numbers have at most 50
-// bits, so the bit is never set in them.
+// This bit is set in the numbers of policy requests about list items. Exchange numbers have at most
+// 50 bits, so it is never set in them.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -128,7 +128,8 @@ void FilteredLists::build(const View &view, FilteredList &list) {
   list.shown = {};
 }
 
-// Shows only the items that have been decided, and responds to the pending requests with them.
+// Called when the policy has not decided in time. Builds the list from the items that have been
+// allowed so far, and responds to the pending requests.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {

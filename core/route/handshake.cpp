@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// Returns text that names the servers that are starting for the first time on this machine. Such a
+// If servers are starting for the first time on this machine, returns text that names them. Such a
 // server may have to be downloaded first. Without this text, a client that lists tools only once
 // would never see the server's tools.
 std::string first_start_text(const View &view) {

@@ -34,7 +34,8 @@ HeldAnswers::~HeldAnswers() {
   reactor_.forget(this);
 }
 
-// A response is also held if it follows a held response, because responses must stay in order.
+// Returns true if a response must be held. A response that follows a held response is also held,
+// because responses must stay in order.
 bool HeldAnswers::must_hold() const {
   return !held_.empty() || !recorder_.is_committed(recorder_.barrier());
 }

@@ -1,5 +1,5 @@
-// Tests the router with a tools plugin and a policy that decides later: lists that fail or change,
-// subscriptions, and invalid results.
+// Tests the router with a tools plugin and a policy whose decisions are delayed: lists that fail or
+// change, subscriptions, and invalid results.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>

@@ -38,9 +38,9 @@ class InputRound {
   static Result<InputRound> read(std::string_view result, ClientCaps caps);
 
   const std::vector<Request> &requests() const noexcept { return requests_; }
-  // Stores the client's answer, a validated JSON value, to the request with this index in
-  // requests(). Returns false if the answer is not an object, the request has already been
-  // answered, or the answers are too large.
+  // Stores the client's answer to the request with this index in requests(). The answer must be a
+  // validated JSON value. Returns false if the answer is not an object, the request has already
+  // been answered, or the answers are too large.
   bool answer(std::size_t request, std::string_view result);
   // Returns the size of the requests, the state and the answers.
   std::size_t bytes() const noexcept { return bytes_ + answer_bytes_; }

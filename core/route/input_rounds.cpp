@@ -15,7 +15,7 @@ std::string server_of(const Call &call) {
 }
 
 // Returns the error message for a call that ends because the client refused a request. It quotes
-// the client's own message.
+// the message of the client's error response.
 std::string refusal_text(mcp::Method method, const Message &answer) {
   constexpr std::size_t most = 200;
   std::string scratch;
@@ -66,7 +66,7 @@ void InputRounds::pause(Call &call, std::uint64_t ms) {
   ms == 0 ? needs_.loop.post(call, CallEvent::input) : needs_.deadlines.arm(call, ms);
 }
 
-// Answers may arrive before this function returns.
+// Sends the requests of the round to the client. Answers may arrive before this function returns.
 void InputRounds::ask(Call &call) {
   CallInput &input = *call.input;
   const auto &requests = input.round.requests();
@@ -106,7 +106,8 @@ void InputRounds::store(CallInput *input, std::size_t index, const Message &answ
     input->failure = refusal_text(method, answer);
     return;
   }
-  // If the client cannot display an elicitation, it is answered with "cancel".
+  // An error response means that the client cannot display the elicitation. The server then
+  // receives the answer "cancel".
   const std::string_view result = ok ? answer[answer.scan->result] : R"({"action":"cancel"})";
   if (input->round.answer(index, result)) return;
   input->failure = "the client's answer to " + std::string(mcp::to_string(method)) +

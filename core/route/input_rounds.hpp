@@ -59,7 +59,8 @@ class InputRounds {
   // Sends the call again after a pause. The call has left its lane when this returns, and may have
   // ended. Requires call.input.
   void pause(Call &call, std::uint64_t ms);
-  // If the round of the call is settled, continues or ends the call.
+  // If the client has answered every request of the round, sends the call again. If the call cannot
+  // continue, ends it. Otherwise, does nothing.
   void proceed(Call &call);
   void timed_out(Call &call);
 

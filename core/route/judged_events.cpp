@@ -8,8 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// This bit marks a number as a policy request for an event. It is also set for list items, but
-// their numbers contain a nonzero round number, which the numbers of events do not have.
+// This bit is set in the numbers of policy requests about events. It is also set in the numbers for
+// list items, but those contain a nonzero round number, and the numbers for events do not.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -91,7 +91,8 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
   return false;
 }
 
-// Returns null if too much data is pending. The event is then refused.
+// Stores the event until the policy has decided. If too much data is pending, refuses the event and
+// returns null.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
     refuse(event, Gate::failed("too much data is waiting for the policy"));

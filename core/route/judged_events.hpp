@@ -1,7 +1,7 @@
-// Policy evaluation of messages other than calls: server-initiated requests, the clients' answers,
-// and notifications in both directions. Messages are forwarded only after the policy has decided.
-// These messages do not count as calls, cannot require approval, and are recorded only if they are
-// refused.
+// Asks the policy to evaluate messages other than calls: server-initiated requests, the clients'
+// answers, and notifications in both directions. Messages are forwarded only after the policy has
+// decided. These messages do not count as calls, cannot require approval, and are recorded only if
+// they are refused.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -55,7 +55,7 @@ class JudgedEvents {
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // Called if the event may be forwarded. By now, its sender or receiver may be gone.
+    // Called if the event may be forwarded. Its sender or receiver may already be gone.
     virtual void pass(const JudgedEvent &event) = 0;
     // Called if the event was refused and recorded. The event's sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;

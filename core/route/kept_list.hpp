@@ -18,9 +18,9 @@ struct ListedItems {
   std::array<ItemList, item_kinds> items;
 };
 
-// Returns a JSON object. `capabilities` and `instructions` have the same form as in the result of
-// initialize, and each list has the same member name as in its list result. Returns an empty string
-// if the text would be longer than max_kept_list_bytes.
+// Serializes the lists as a JSON object. Its members `capabilities` and `instructions` have the
+// same form as in the result of initialize, and each list has the same member name as in its list
+// result. Returns an empty string if the text would be longer than max_kept_list_bytes.
 std::string kept_list_text(const ServerCaps &caps, const std::string &instructions,
                            const std::array<ItemList, item_kinds> &items);
 

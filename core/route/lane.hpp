@@ -66,7 +66,7 @@ class Lane {
   virtual void pump() {}
   // Sends a notification or a response. It is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
-  // Returns false if the server's protocol generation has no such message.
+  // Returns false if the server's protocol generation does not have this method.
   virtual bool takes(mcp::Method) const { return true; }
   // Sends a request on behalf of all clients of this lane, if the server supports it. The response
   // is discarded.
@@ -75,8 +75,8 @@ class Lane {
   // new calls are accepted, and a lost connection is not replaced.
   void drain() noexcept { draining_ = true; }
   bool draining() const noexcept { return draining_; }
-  // For limits.grace_ms, lists the items of the given lane, which this lane replaces. Thus, the
-  // tools of a server that restarts quickly stay listed. Must be called before start().
+  // Keeps the items of the given lane, which this lane replaces, listed for limits.grace_ms. The
+  // tools of a server that restarts quickly therefore stay listed. Must be called before start().
   virtual void inherit(const Lane &) {}
   // Called when the server's definition has changed in a way that does not require a new connection
   // (tool lists, limits).
@@ -101,11 +101,11 @@ class Lane {
   virtual bool unknown() const { return false; }
   // Lists a lazy server's stored items, if any. Must be called before settle_unstarted().
   virtual void recall() {}
-  // Marks a lazy server that has not been started as settled.
+  // Marks the lane as settled although its server, which is lazy, has not been started.
   void settle_unstarted() noexcept { settled_ = true; }
   // Called before the lane is started, so that clients wait for its list.
   void expect() noexcept { settled_ = false; }
-  // Returns true if the server is lazy and does not connect until the next call.
+  // Returns true if the server is lazy and will not be connected before the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
@@ -155,11 +155,11 @@ class Lane {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
-  // The latest entry that was removed from `retracted` because it was full. If session is 0, such
-  // entries belonged to several clients.
+  // The entry most recently removed from `retracted` because the list was full. If `session` is 0,
+  // the removed entries belonged to several clients.
   Retracted forgotten{};
-  // The subscribers of one resource. `watches` is keyed by the server's own URI, and limited to
-  // limits.subscriptions_per_session for each client.
+  // The subscribers of one resource. `watches` is keyed by the URI that the server uses. Each
+  // client can have at most limits.subscriptions_per_session entries.
   struct Watch {
     struct Client {
       std::string token;         // the client's form of the URI

@@ -1,4 +1,4 @@
-// The interface through which lanes and upstreams use the rest of the route.
+// The interface through which lanes and upstreams use the other parts of the router.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -63,8 +63,9 @@ class LaneHost {
   virtual void send_again(Call &call) = 0;
   // Called when a tools plugin has refused a call or has ended. No result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
-  // Called when the plugin returned BH_OK, which requires that it has called complete(). If it has
-  // not, the call fails in a later iteration of the event loop.
+  // Called when a tools plugin has returned BH_OK for a call. The plugin must have called
+  // complete() before it returned. If it has not, the call fails in a later iteration of the event
+  // loop.
   virtual void expect_completed(bh_call call) = 0;
 
   // ---- events of a lane ----

@@ -1,4 +1,4 @@
-// Implements LaneHost: connects lanes and upstreams to the other parts of the route.
+// Implements LaneHost: connects lanes and upstreams to the other parts of the router.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -43,7 +43,7 @@ class LaneLinks final : public LaneHost {
     Views &views;
     PinWatch &pins;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Masks the gateway's own credentials in the text; may be empty.
+    // Masks the gateway's own credentials in the text. The function may be empty.
     std::function<std::optional<std::string>(std::string_view text)> mask;
     std::function<void(const ListNews &)> on_list;  // may be empty
   };

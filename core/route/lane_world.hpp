@@ -1,5 +1,5 @@
-// A lane with a connector but without the rest of the route. Messages that the gateway sends are
-// stored, and the test answers them.
+// A lane with a connector, but without the other parts of the router. Messages that the gateway
+// sends are stored, and the test answers them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -45,7 +45,8 @@ struct LaneWorld : FakeLaneHost {
   ~LaneWorld() override {
     if (lane != nullptr) upstream->remove(lane);
   }
-  // Answers the lane's own request with this method.
+  // Sends a result as the server's response to the request that the lane itself has sent. `method`
+  // is the method of that request.
   void answer(const std::string &method, const std::string &result) {
     respond(method, R"("result":)" + result);
   }
@@ -63,7 +64,7 @@ struct LaneWorld : FakeLaneHost {
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + std::to_string(e->id) + "," + outcome + "}");
     lane->own_answer(*e, &m.scan, m.text, nullptr);
   }
-  // Returns the exchange of the open request with this method.
+  // Returns the exchange of the open request that the lane has sent with this method.
   Exchange *own(const std::string &method) {
     for (const std::string &request : Texts(sent)) {
       if (mcp::member(request, "method") != "\"" + method + "\"") continue;
@@ -90,7 +91,8 @@ struct LaneWorld : FakeLaneHost {
     for (const std::string &text : sent) out.emplace_back(mcp::member(text, "method"));
     return out;
   }
-  // Makes a call. Returns the id under which it was sent, or an empty string.
+  // Makes a call. Returns the id with which the call was sent, or an empty string if it was not
+  // sent.
   std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
     const std::size_t before = sent.size();
     const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method + R"(","params":{)" +

@@ -17,8 +17,8 @@ namespace {
 // "bledger4"; must change when the layout changes.
 constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
-// A request is stored at index `stream % max_requests` or in one of the next slots, up to this
-// many.
+// A request is stored at index `stream % max_requests`. If that index is in use, the following ones
+// are tried. This is the maximum number of indexes tried.
 constexpr std::uint32_t reach = 64;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 

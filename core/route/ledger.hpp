@@ -80,8 +80,8 @@ class Ledger {
   // Reserves a slot for a new session. Returns `none` if all slots are in use or the id is too
   // long.
   Slot claim(std::string_view id);
-  // Takes over the slot of a session with this id that was left by an earlier process or passed to
-  // leave(). Returns `none` if there is no such slot.
+  // Takes over the slot of the session with this id, if an earlier process left the slot or it was
+  // passed to leave(). Returns `none` if there is no such slot.
   Slot take(std::string_view id);
   // Releases the slots that earlier processes left and that have not been taken over.
   void forget_left();

@@ -86,7 +86,7 @@ TEST_CASE("if a record is only partly written, the previous record is valid") {
   auto ledger = next(fd);
   const auto slot = ledger->claim("one");
   ledger->write(slot, record("one", {R"("before")"}));
-  // Simulates a crash during the second write. The copy that is not valid may contain anything.
+  // Simulate a crash during the second write. The copy that is not valid may then contain anything.
   const std::size_t size = size_of(fd);
   auto *bytes =
       static_cast<char *>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));

@@ -94,7 +94,7 @@ struct ListWorld : FakeLaneHost {
   }
 };
 
-// A request whose text and scan are owned by the test.
+// A request that owns its text and its scan.
 struct Request {
   Request(const Session &session, std::string text)
       : message(std::move(text)), incoming{{session.handle, 7, 0}, message.get(), 1} {}

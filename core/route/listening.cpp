@@ -63,7 +63,7 @@ bool Listening::reports(ItemKind kind) const noexcept {
   }
 }
 
-// Returns the filter for the request, or an empty string if there is nothing to ask for.
+// Returns the filter for the listen request, or an empty string if there is nothing to listen for.
 std::string Listening::filter() const {
   std::string out;
   const auto add = [&](bool wanted, std::string_view member) {
@@ -127,7 +127,8 @@ void Listening::acknowledged(std::uint64_t id, std::string_view accepted) {
   settle(id, uris);
 }
 
-// Reports the results of the client requests for which this request was opened.
+// Reports the outcome to all client subscribe requests that were waiting for this
+// subscriptions/listen request.
 void Listening::settle(std::uint64_t request, const std::vector<std::string> &accepted) {
   std::vector<Waiting> done;
   std::erase_if(waiting_, [&](Waiting &waiting) {

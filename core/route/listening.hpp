@@ -1,9 +1,10 @@
-// Manages a lane's subscriptions/listen request, which selects the changes that a server of
-// revision 2026-07-28 reports. The request covers the kinds of lists whose changes the server
-// announces, and all resources that clients of the lane watch. If the set of watched resources
-// changes, a new request is opened, and the old one is closed when the server has acknowledged the
-// new one. If a request ends, another one is opened after retry_ms. This delay is doubled after
-// each failure, up to retry_max_ms, and has jitter.
+// Manages a lane's subscriptions/listen request, with which the gateway selects the changes that a
+// server of revision 2026-07-28 reports. The request covers all lists whose changes the server can
+// report, and all resources that clients of the lane watch.
+//
+// If the set of watched resources changes, a new request is opened. The old request is closed as
+// soon as the server has acknowledged the new one. If a request ends, another one is opened after
+// retry_ms. The delay doubles after each failure, up to retry_max_ms, and has random jitter.
 //
 // Used on the I/O thread. Owned by the lane.
 #pragma once
@@ -22,7 +23,8 @@ namespace bulkhead {
 class Listening {
  public:
   static constexpr std::uint64_t retry_ms = 1'000, retry_max_ms = 60'000;
-  // Changes to the set of watched resources within this time are combined into one request.
+  // If the set of watched resources changes, the new request is sent after this delay, so that
+  // several changes require only one request.
   static constexpr std::uint64_t collect_ms = 10;
 
   // What the lane does.
@@ -30,12 +32,13 @@ class Listening {
    public:
     virtual ~Wire() = default;
     virtual std::vector<std::string> watched() const = 0;
-    // Sends a request with this filter (a JSON object). Returns its exchange, or 0 if it could not
-    // be sent.
+    // Sends a listen request with this filter (a JSON object). Returns the request's exchange, or 0
+    // if the request could not be sent.
     virtual std::uint64_t send_listen(const std::string &filter) = 0;
-    // Ends the request and notifies the server.
+    // Ends the listen request and notifies the server.
     virtual void end_listen(std::uint64_t exchange) = 0;
-    // Called when a request is open again after a gap in which changes may not have been reported.
+    // Called when a listen request is open again after an interruption. Changes may have been
+    // missed in the meantime.
     virtual void changes_missed() = 0;
     // Called when a client's resources/subscribe request has been accepted or rejected. `exchange`
     // is the exchange of that request.
@@ -51,10 +54,10 @@ class Listening {
   void start(const ServerCaps &caps);
   // Called when the connection has ended.
   void stop();
-  // Called when a client subscribes. `exchange` is the exchange of its request. The URI must
-  // already be watched.
+  // Called when a client subscribes to a resource. `exchange` is the exchange of the client's
+  // request. Wire::watched() must already contain the URI.
   void subscribe(std::uint64_t exchange, std::string uri);
-  // Called when resources are no longer watched, or are watched again.
+  // Called when the set of watched resources has changed.
   void watches_changed();
   // Returns true if the server currently reports changes of its list of this kind.
   bool reports(ItemKind kind) const noexcept;
@@ -62,7 +65,8 @@ class Listening {
   // ---- from the server ----
   // `id` is the subscription's; `accepted` is the accepted part of the filter, a JSON object.
   void acknowledged(std::uint64_t id, std::string_view accepted);
-  // Called when the request has ended. `lasting` is true if the server does not have the method.
+  // Called when a listen request has ended. `lasting` is true if the server does not support
+  // subscriptions/listen. In that case, no other request is opened.
   void ended(std::uint64_t exchange, bool lasting);
 
  private:

@@ -147,8 +147,8 @@ void Listens::subscribe(bh_session handle) {
 
 // ---- the acknowledgement ---------------------------------------------------------------------
 
-// Called before the result of the subscribe call is stored, so the acknowledgement is deferred to
-// the end of this iteration of the event loop.
+// This function is called before the result of the subscribe call is stored, so the acknowledgement
+// is deferred to the end of the current iteration of the event loop.
 void Listens::settled(bh_session handle) {
   const auto at = open_.find(handle);
   if (at == open_.end() || at->second.unsettled == 0 || --at->second.unsettled != 0) return;
@@ -165,8 +165,8 @@ void Listens::acknowledge_settled() {
   }
 }
 
-// Subscriptions that have not been accepted yet are removed, because the client does not expect
-// their notifications.
+// Sends the acknowledgement. Subscriptions that have not been accepted by now are removed: they are
+// not in the acknowledgement, so the client does not expect their notifications.
 void Listens::acknowledge(Listen &listen) {
   Session *s = needs_.sessions.find(listen.reply.session);
   if (s == nullptr || std::exchange(listen.acknowledged, true)) return;

@@ -1,14 +1,14 @@
-// Handles subscriptions/listen requests of MCP 2026-07-28. Such a request stays open. Its stream
-// first carries an acknowledgement that lists the accepted notifications, and then the
-// notifications. A response is sent only when the gateway shuts down; a cancelled request gets
-// none.
+// Handles subscriptions/listen requests of MCP 2026-07-28. The stream of such a request stays open.
+// It carries an acknowledgement that lists the accepted notifications, followed by the
+// notifications themselves. A response is sent only when the gateway shuts down; a cancelled
+// request gets none.
 //
-// List changes come from the view of the request's session. For each resource, the request
-// subscribes in the same way as a client with a session, so the policy evaluates each subscription.
-// The acknowledgement waits up to resource_wait_ms for the subscriptions and omits those that have
-// not been accepted by then.
+// List changes come from the view of the request's session. Each resource is subscribed to in the
+// same way as for a client with a session, so the policy evaluates every subscription. The
+// acknowledgement waits up to resource_wait_ms for the subscriptions and omits those that have not
+// been accepted by then.
 //
-// A listen request is not a call: it has no timeout and is not counted in
+// A listen request is not a call: it has no timeout and does not count towards
 // limits.in_flight_per_session.
 //
 // Runs on the reactor thread. Owned by the Router. Limits: limits.listens_per_client listen
@@ -54,15 +54,15 @@ class Listens {
   Listens(const Listens &) = delete;
   Listens &operator=(const Listens &) = delete;
 
-  // Opens a listen request, or sends an error response. The request must have its own session, and
-  // the session must have a view.
+  // Opens a listen request. If that fails, sends an error response. The request must have a session
+  // of its own, and that session must have a view.
   void begin(Session &session, Incoming &request);
   bool has(const Session &session) const { return open_.contains(session.handle); }
-  // Closes the request's stream without a response. Called when the client has cancelled the
-  // request.
+  // Closes the stream of the session's listen request without a response. Called when the client
+  // has cancelled the request.
   void cancel(const Session &session);
-  // Responds to the request. Called when the gateway shuts down. Does nothing if the session has no
-  // listen request.
+  // Sends the response to the session's listen request, if there is one. Called when the gateway
+  // shuts down.
   void finish(const Session &session);
   // Called before the session ends.
   void ended(const Session &session);
@@ -80,7 +80,7 @@ class Listens {
     bool acknowledged = false;
     bool asks_for_resources = false;
   };
-  // Returns false if the filter is invalid.
+  // Parses the filter of a listen request into *out. Returns false if the filter is invalid.
   bool read_filter(std::string_view filter, const Session &session, Listen *out) const;
   void subscribe(bh_session session);
   void settled(bh_session session);

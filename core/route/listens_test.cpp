@@ -169,7 +169,7 @@ TEST_CASE("listen requests are limited per connection and are not counted as req
   w.turn();
   w.ask(listen("5", "{}"));
   CHECK(w.has("acknowledged"));
-  // Without a connection, the limit applies to each principal.
+  // For requests without a connection, the limit applies to each principal.
   w.sent.clear();
   for (std::uint64_t stream = 1; stream <= 3; ++stream) w.ask_alone(stream, listen("1", "{}"));
   CHECK(w.has("limits.listens_per_client"));

@@ -13,8 +13,8 @@
 
 namespace bulkhead {
 
-// Borrows a message and its scan. Both are valid until the function that received the Message
-// returns. To keep a message longer, use ParkedMessage.
+// A message and its scan, both borrowed. They are valid until the function that received the
+// Message returns. To keep a message longer, use ParkedMessage.
 struct Message {
   std::string_view bytes;
   const mcp::Scan *scan = nullptr;
@@ -39,7 +39,7 @@ class ParkedMessage {
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
   // Requires !empty(). The message is valid while any copy of this object exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // Returns the bytes. The returned pointer also keeps the scan alive.
+  // The returned pointer also keeps the scan alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

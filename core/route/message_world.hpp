@@ -62,7 +62,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     s.initialized = true;
     return s;
   }
-  // Creates a call of this client that has already been sent to the server.
+  // Creates a call from this client that has already been sent to the server.
   Call &call_of(Session &s, mcp::Method method = mcp::Method::tools_call) {
     Call &call = *calls.open();
     call.session = &s;
@@ -78,7 +78,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     deadlines.arm(call, 1000);
     return call;
   }
-  // Returns the messages of this kind that were sent to a client, from oldest to newest.
+  // Returns the messages of this kind that were sent to the client, oldest first.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {

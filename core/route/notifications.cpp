@@ -37,12 +37,13 @@ JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &me
   return event;
 }
 
-// Returns the stream of the call that caused the message, or the general stream if `call` is null.
+// Returns the address to which a message is sent: the stream of the call that caused it, or the
+// client's general stream if `call` is null.
 ReplyTo reply_of(const Session &client, const Call *call) {
   return {client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
-// Returns true if the client has set a log level and the level admits this message.
+// Returns true if the client has set a log level that admits this message.
 bool wants(const Session &client, int level) {
   return client.log_level >= 0 && (level < 0 || level >= client.log_level);
 }
@@ -114,7 +115,8 @@ void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Call *c
     if (client == nullptr) return;
     JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
     if (call != nullptr) {
-      // After the call has finished, its progress is dropped, but its log messages are forwarded.
+      // Progress is dropped if its call has finished in the meantime, so it needs the call's id.
+      // Log messages are forwarded even then.
       if (event.method == mcp::Method::notifications_progress) event.call = call->id;
       if (call->method == mcp::Method::tools_call) event.tool = call->name;
     }

@@ -1,5 +1,5 @@
 // Forwards notifications between servers and clients. If the policy evaluates notifications, each
-// one is parked until it has been evaluated.
+// one is parked until the policy has decided on it.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -25,7 +25,8 @@ class Notifications {
     ClientAnswers &answers;
     JudgedEvents &events;
     RouterCounters &counters;
-    // Called when a message from or to this server was dropped because it could not be rewritten.
+    // Called when a message from or to this server was dropped because the gateway could not
+    // rewrite it.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Notifications(Needs needs) : needs_(std::move(needs)) {}
@@ -33,12 +34,12 @@ class Notifications {
   // ---- from servers; `hint` is the exchange of the message's stream, or 0 if unknown ----
   void progress(Lane &lane, const Message &message);
   // Sends a log message to the client for which the server is working, if the client's log level
-  // admits it. If it is not known which client that is, sends the message to all clients that have
-  // set a suitable log level.
+  // admits it. If that client is unknown, sends the message to all clients that have set a log
+  // level that admits it.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
   // Sends any other notification (elicitation/complete or an unknown one) to the client for which
-  // the server is working. Sessionless requests do not receive these notifications, because they do
-  // not exist in that protocol revision.
+  // the server is working. Sessionless requests do not receive these notifications, because their
+  // protocol revision does not define them.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
   // Sends `parts` to a client. `message` is the original notification from the server. `call` is

@@ -1,4 +1,4 @@
-// Tests the forwarding of notifications between servers and clients.
+// Tests forwarding notifications between servers and clients.
 #include "route/notifications.hpp"
 
 #include <catch2/catch.hpp>

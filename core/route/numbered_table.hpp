@@ -38,7 +38,7 @@ class NumberedTable {
   static constexpr std::uint32_t max_size = 1u << 20;
   static constexpr std::uint64_t tick_ms = 50;  // resolution of deadlines
 
-  // Returns null if max_size objects are open.
+  // Opens an object with a new number. Returns null if max_size objects are already open.
   T *open() {
     T *object = free_slot();
     if (object == nullptr) return nullptr;
@@ -55,7 +55,8 @@ class NumberedTable {
     T &object = slots_[index];
     return object.id == id ? &object : nullptr;
   }
-  // Disarms the object and frees its slot. The caller must first remove the object from all lists.
+  // Cancels the object's deadline and frees its slot. The caller must first remove the object from
+  // all lists.
   void close(T &object) {
     retire(object);
     recycle(object);
@@ -80,8 +81,9 @@ class NumberedTable {
     }
   }
 
-  // Replaces the deadline. `now_ns` is the time at which the current iteration of the event loop
-  // started. The object is reported after the timeout, at most two ticks late and never early.
+  // Sets or replaces the object's deadline. `now_ns` is the time at which the current iteration of
+  // the event loop started. expire() reports the object after the timeout, at most two ticks late
+  // and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;
@@ -108,8 +110,8 @@ class NumberedTable {
   }
   bool any_armed() const noexcept { return armed_ != 0; }
 
-  // Advances the timer wheel to now_ns. Disarms each object whose deadline has expired and appends
-  // its number to *due.
+  // Advances the timer wheel to now_ns. For each object whose deadline has passed, disarms the
+  // object and appends its number to *due.
   void expire(std::uint64_t now_ns, std::vector<std::uint64_t> *due) {
     const std::uint64_t now_tick = now_ns / ns_per_tick;
     // After a long sleep, visit each wheel slot once instead of once per missed tick.

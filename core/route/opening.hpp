@@ -1,6 +1,7 @@
-// Decides how to open one connection to a server. The lane sends a first request and, if the server
-// rejects it or does not respond, a second request of the other protocol generation. The first
-// valid response determines the generation. This class only decides; the lane sends the requests.
+// Decides how to open one connection to a server. The lane sends the opening request of one
+// protocol generation. If the server rejects it or does not respond, the lane sends the opening
+// request of the other generation. The first valid response determines the generation. This class
+// only decides; the lane sends the requests.
 //
 // Used on the reactor thread. Owned by the lane.
 #pragma once
@@ -19,10 +20,10 @@ class Opening {
   // If the server does not respond to server/discover within this time, initialize is sent.
   static constexpr std::uint64_t silence_ms = 1'000;
 
-  // The lane's next step: wait, send the request of edge(), or report error().
+  // What the lane must do next: wait, send the opening request of edge(), or report error().
   enum class Step : std::uint8_t { wait, send, fail };
 
-  // `second` is null if there is no alternative to `first`.
+  // If `second` is null, there is no alternative to `first`.
   void begin(const ServerEdge &first, const ServerEdge *second) noexcept {
     attempts_ = {};
     attempts_[0].edge = &first;
@@ -32,11 +33,11 @@ class Opening {
     repeated_ = false;
   }
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
-  // Called before the request of edge() is sent. `exchange` is the number of that request.
+  // Called before the opening request of edge() is sent. `exchange` is the number of that request.
   void sending(std::uint64_t exchange) noexcept { attempts_[sent_++].exchange = exchange; }
 
   // Returns true if server/discover was sent as a probe. A server that does not know this method
-  // may exit.
+  // may exit when it receives it.
   bool probing() const noexcept { return sent_ != 0 && second() && attempts_[0].edge->stateless(); }
   // Returns true if the lane must call silent() after silence_ms without a response.
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }
@@ -51,7 +52,7 @@ class Opening {
     return repeated_ = true;
   }
 
-  // What a failed request shows about the server's generation.
+  // What a rejected opening request says about the protocol generation of the server.
   enum class Refusal : std::uint8_t {
     no_generation,  // the server supports neither the method nor this revision
     unclear,  // any other failure: the other request is tried, but the result is not remembered
@@ -63,9 +64,9 @@ class Opening {
   const ServerEdge &edge_of(std::uint64_t exchange) const noexcept {
     return *attempts_[attempts_[1].exchange == exchange ? 1 : 0].edge;
   }
-  // Returns the exchange of the other request, or 0 if there is no other pending request.
+  // Returns the exchange of the other opening request if it is still pending, and 0 otherwise.
   std::uint64_t other_than(std::uint64_t exchange) const noexcept;
-  // Returns true if the generation can be stored for later connections.
+  // Returns true if the result is certain enough to be stored for later connections.
   bool certain() const noexcept { return certain_; }
   // Returns the error to report after Step::fail.
   Error error() const;

@@ -103,7 +103,7 @@ TEST_CASE(
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s - 1) == &session);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
   CHECK(&choice.first(now - 1) == &stateless);  // the clock was set back
-  // Using a verdict does not extend its lifetime.
+  // Confirming a verdict does not extend its lifetime.
   choice.decided(session, "2025-06-18", now + 1000);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
   choice.decided(stateless, "2026-07-28", now + 1000);

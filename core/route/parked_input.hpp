@@ -1,20 +1,22 @@
-// The state of one parked call. Calls are parked if their client is of revision 2026-07-28 and
-// their server has sent requests to the client (asks). The client receives the asks in rounds, as
+// The state of one parked call. A call is parked if its client uses revision 2026-07-28 and its
+// server has sent requests ("asks") to the client. The client receives the asks in rounds, as
 // `inputRequests`, and answers a round by repeating its request.
 //
 // A call is in one of four phases:
-//   working     the server works, and no ask is open or all open asks wait for the next round
+//   working     the server is working; no ask is open, or all open asks wait for the next round
 //   collecting  asks have arrived, and more are collected for a short time
-//   asked       the round has been closed: the client's requests are answered with its asks, and
-//               the call waits for the client's answers
-//   ended       the call has ended, and its end is stored for clients that repeat their request
+//   asked       the round has been closed: the client's waiting requests have received its asks,
+//               and the call waits for the client's answers
+//   ended       the call has ended, and its outcome (its "end") is stored for clients that repeat
+//               their request
 //
-// If a repeated request has the same answers as the last answered round, it joins the call and gets
-// the next round or the end of the call. Nothing runs twice. If the client answers only a part of a
-// round, these answers are passed on, and the other asks are sent in the next round.
+// If a repeated request has the same answers as the last answered round, nothing runs twice: the
+// request joins the call and receives the next round or the end of the call. If the client answers
+// only some of the asks in a round, its answers are passed on, and the remaining asks are sent
+// again in the next round.
 //
-// This class has no clock, and no limits for all calls together; see parked_inputs.hpp. Used on the
-// I/O thread.
+// This class has no clock, and it does not limit the total over all calls; see parked_inputs.hpp
+// for both. Used on the I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +31,7 @@
 
 namespace bulkhead {
 
-// A server-initiated request.
+// A request from the server to the client.
 struct ParkedAsk {
   std::uint64_t ask = 0;        // the caller's number for it
   std::string method;           // elicitation/create, sampling/createMessage or roots/list
@@ -37,7 +39,7 @@ struct ParkedAsk {
   std::uint64_t answer_ms = 0;  // how long the client may take for its answer
 };
 
-// The reasons for which a repeated request is rejected, always with error -32602.
+// Why a repeated request is rejected. The error code is always -32602.
 enum class RetryFault : std::uint8_t {
   unknown_call,   // it has ended, and its end is no longer stored
   evicted,        // it was cancelled, because another client needed its place
@@ -60,8 +62,9 @@ class ParkedInput {
     std::uint64_t ask = 0;
     std::string_view result;  // JSON object, a part of inputResponses
   };
-  // The effect of a repeated request. If the phase is `working` or `collecting`, the request waits.
-  // Otherwise, the caller answers it with the current round or with the end of the call.
+  // The effect of a repeated request. If the call is now in phase `working` or `collecting`, the
+  // request waits. Otherwise, the caller responds to it with the current round or with the end of
+  // the call.
   struct Retry {
     std::vector<Answer> answers;  // for the server; empty if the request has joined the call
   };
@@ -76,18 +79,18 @@ class ParkedInput {
   // already max_asks asks or max_rounds rounds, or if the call has ended.
   bool add_ask(ParkedAsk ask);
   // Called when the server has cancelled this ask or received an error for it. Returns false if
-  // there is no such ask. If all asks of a round have been removed, the round still waits for the
-  // client.
+  // there is no such ask. A round that has already been closed still waits for the client, even if
+  // all of its asks have been removed.
   bool remove_ask(std::uint64_t ask);
-  // Closes the round. If all of its asks have been removed, changes the phase to `working` and
-  // returns false.
+  // Closes the round that is being collected. If all of its asks have been removed, changes the
+  // phase to `working` and returns false.
   bool close_round();
-  // Returns the inputRequests of the closed round, as JSON.
+  // Returns the closed round as the JSON object `inputRequests`.
   std::string input_requests() const;
 
-  // Called when the client repeats its request. `round` is the round in the request's state, and
-  // `responses` contains its inputResponses (JSON; empty if absent). The result borrows
-  // `responses`. Unknown keys are ignored; if no key is known, the client is asked again.
+  // Called when the client repeats its request. `round` is the round named in the request's state,
+  // and `responses` is its inputResponses (JSON; empty if absent). The result borrows `responses`.
+  // Unknown keys are ignored. If no key is known, the client is asked again.
   std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
                                          std::string_view responses);
 

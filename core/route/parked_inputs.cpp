@@ -11,7 +11,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-// The memory that is counted for the entry itself, its place in the tables, and a waiting request.
+// Memory that is counted for each entry in addition to its strings: the entry itself, its place in
+// the tables, and one waiting request.
 constexpr std::size_t bytes_of_entry = 512;
 
 std::string at_limit(std::string_view what, std::uint64_t limit) {

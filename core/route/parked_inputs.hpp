@@ -41,7 +41,7 @@ struct ParkedTicket {
   std::uint32_t round = 0;
 
   std::string text() const;
-  // Returns nullopt unless the text was composed by text().
+  // Parses the result of text(). Returns nullopt for any other text.
   static std::optional<ParkedTicket> read(std::string_view text) noexcept;
   bool operator==(const ParkedTicket &) const = default;
 };
@@ -67,7 +67,7 @@ class ParkedInputs {
   // How long the end of a call is stored for a client that repeats a request whose stream was lost.
   static constexpr std::uint64_t rejoin_ms = 60'000;
 
-  // See Slots for first_generation.
+  // For first_generation, see Slots.
   ParkedInputs(const ParkedLimits &limits, std::uint32_t first_generation)
       : limits_(limits), entries_(first_generation) {}
 
@@ -78,24 +78,25 @@ class ParkedInputs {
   // message that names it, for the server.
   std::expected<std::uint64_t, std::string> park(ParkedOwner owner, std::uint64_t call,
                                                  ParkedAsk ask, std::uint64_t now_ns);
-  // Makes the client's request wait for the next round or the end of a call that was just parked.
+  // Makes a request of the client wait for the next round or the end of a call that was just
+  // parked.
   void wait(std::uint64_t number, std::uint64_t request);
-  // Adds an ask to a parked call. Returns an error message if the ask is refused, and an empty
+  // Adds an ask to a parked call. Returns an error message if the ask is rejected, and an empty
   // string otherwise.
   std::string add_ask(std::uint64_t number, ParkedAsk ask, std::uint64_t now_ns);
   // Called when the server has withdrawn the ask.
   void remove_ask(std::uint64_t number, std::uint64_t ask);
 
   // Called when the client repeats its request. On success, the call is still parked, and its phase
-  // determines how the request is answered; see ParkedInput::Retry.
+  // determines the response to the request; see ParkedInput::Retry.
   std::expected<ParkedInput::Retry, RetryFault> retry(std::string_view principal,
                                                       const ParkedTicket &ticket,
                                                       std::uint64_t request,
                                                       std::string_view responses,
                                                       std::uint64_t now_ns);
-  // Called when the client has given up a waiting request. Returns true if the client has thereby
-  // given up the call, that is, if no other request waits for the call and the client has not been
-  // asked.
+  // Called when the client has abandoned a waiting request. Returns true if it has thereby
+  // abandoned the call, that is, if no other request waits for the call and no round is waiting for
+  // the client's answers.
   bool leave(std::uint64_t number, std::uint64_t request);
   // Removes the call. Returns the requests that wait for it.
   std::vector<std::uint64_t> forget(std::uint64_t number);
@@ -106,7 +107,7 @@ class ParkedInputs {
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
-  // Something that is due. `call` is the caller's number for the call, or 0 if the call has ended.
+  // An event that is due. `call` is the caller's number for the call, or 0 if the call has ended.
   struct Due {
     enum class Kind : std::uint8_t {
       round,       // a round was closed: `requests` get find(number)->input_requests()
@@ -121,7 +122,7 @@ class ParkedInputs {
   };
   // Returns everything that is due, in chronological order. Evicted calls are due immediately.
   std::vector<Due> due(std::uint64_t now_ns);
-  // The time of the next event; nothing if there is none.
+  // Returns the time at which the next event is due, or nullopt if there is none.
   std::optional<std::uint64_t> next_ns() const noexcept;
 
   const ParkedInput *find(std::uint64_t number) const noexcept;

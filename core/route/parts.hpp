@@ -1,6 +1,7 @@
-// The parts of the request path that a host uses, grouped by purpose. A class of the host uses the
-// groups that it needs and includes only the headers of the parts that it calls, so a change to one
-// part does not affect the others. The references are valid for the lifetime of the Router.
+// The parts of the request path that the host uses, grouped by purpose. Each class of the host
+// takes only the groups that it needs and includes only the headers of the parts that it calls, so
+// a change to one part does not affect the others. The references are valid for the lifetime of the
+// Router.
 //
 // Used on the I/O thread. Owned by the Router.
 #pragma once
@@ -73,12 +74,12 @@ struct PolicyParts {
   JudgedEvents &events;
   Calls &calls;
 
-  // Passes the decision on to the call or other message that waits for it. `number` is the number
-  // under which the policy was asked.
+  // Passes a policy decision to the call or other message that is waiting for it. `number` is the
+  // number under which the policy was asked.
   void decided(std::uint64_t number, const Gate::Decision &decision) const;
 };
 
-// The records, and the parts that wait until records are stored.
+// The recorder, and the parts that wait until records are stored.
 struct RecordParts {
   Recorder &recorder;
   Calls &calls;

@@ -28,8 +28,8 @@ class PinWatch {
 
   // Called when a server has listed its tools.
   void listed(const Lane &lane);
-  // Called when the profile's pins have changed. `lanes` contains the lanes whose items are listed.
-  // Returns true if the set of tools that may be listed and called has changed.
+  // Called when the profile's pins have changed. `lanes` contains all lanes whose servers have
+  // listed their items. Returns true if the set of tools that may be listed and called has changed.
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
@@ -39,8 +39,8 @@ class PinWatch {
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
-  // Adds the number of listed tools that are not approved to *status, and sets whether these tools
-  // are hidden.
+  // Adds the number of listed tools that are not approved to *status, and sets the flag that says
+  // whether they are hidden.
   void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:

@@ -24,15 +24,15 @@ std::string definition_of(const ItemList &tools, const ItemList::Item &item) {
 
 }  // namespace
 
-// Compares one server's list with the pins.
+// A server's tool list, and functions that compare it with the pins.
 struct Pins::Listed {
   const ItemList &tools;
   const PinRules &rules;
   bool first;                                // no tool of this server has been approved before
   std::set<std::string, std::less<>> names;  // all names in the list
 
-  // Returns the name of an approved tool that has the same definition but is no longer listed. This
-  // tool was probably renamed. Returns an empty string if there is no such tool.
+  // Returns the name of an approved tool that has the same definition but is no longer listed,
+  // which probably means that it was renamed. Returns an empty string if there is no such tool.
   std::string former_name(const Tools &known, std::string_view shape) const {
     for (const auto &[name, pin] : known) {
       if (pin.shape == shape && !names.contains(name)) return name;
@@ -40,7 +40,7 @@ struct Pins::Listed {
     return {};
   }
 
-  // Updates the pin. Returns true if the pin has changed.
+  // Compares a listed tool with its pin and updates the pin. Returns true if the pin has changed.
   bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
     const std::string hash = to_hex(item.hash);
     if (hash == pin->seen) return false;
@@ -84,8 +84,8 @@ std::vector<ToolPin> Pins::all() const {
   return out;
 }
 
-// Returns the pin of the tool, or a new pin. Returns null if the limit on pins is reached or the
-// name is too long.
+// Returns the tool's pin, which is created if necessary. Returns null if the limit on pins has been
+// reached or the name is too long.
 ToolPin *Pins::pin_of(Tools &tools, const std::string &server, const std::string &tool) {
   const auto at = tools.find(tool);
   if (at != tools.end()) return &at->second;

@@ -1,8 +1,8 @@
 // Compares the tool definitions that servers list with the approved definitions (pins).
 //
-// The first list of an unknown server is approved automatically. After that, changed definitions
+// The first list from an unknown server is approved automatically. After that, changed definitions
 // and renamed tools are not approved. A new tool is approved only if the profile accepts new tools.
-// Limit: most_pins; tools beyond it are not approved.
+// At most most_pins pins are stored; any further tools are not approved.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

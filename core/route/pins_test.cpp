@@ -1,4 +1,4 @@
-// Tests the comparison of listed tool definitions with the approved ones.
+// Tests comparing listed tool definitions with the approved ones.
 #include "route/pins.hpp"
 
 #include <catch2/catch.hpp>
@@ -51,7 +51,7 @@ TEST_CASE("the first list of a server is approved, and an unchanged list is not 
   CHECK(news[0].definition == tool("a", "reads"));
   CHECK(pins.listed("s", list).empty());
   CHECK(state(pins, list, 0, "a") == BH_PIN_SAME);
-  // The definition of "a" is compared with the pin of another tool.
+  // Here, the definition of "a" is compared with the pin of "b".
   CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);
   CHECK(pins.state("other", "a", list.items[0].hash) == BH_PIN_UNKNOWN);
 

@@ -33,7 +33,7 @@ void ToolsLane::start() {
   reason_.clear();
   for (const ItemKind kind : all_item_kinds) {
     const bh_status status = load(kind);
-    // The plugin calls list_changed() later.
+    // The plugin will call list_changed() when it is ready.
     if (status == BH_PENDING) return host_.lane_changed(*this);
     ok = status == BH_OK && ok;
   }
@@ -156,7 +156,7 @@ void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
   host_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
-// The exchange may be closed during this function.
+// The exchange may have been closed when this function returns.
 bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
                            bh_error *error) {
   const std::string name = e.call != nullptr ? e.call->name : e.name;

@@ -24,12 +24,12 @@ class ToolsLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
 
   void list_changed(ItemKind kind);
-  // Called when the plugin has been started in a new process.
+  // Called when the plugin has been restarted in a new process.
   void began();
 
  private:
   // Loads one list from the plugin. If the plugin returns BH_PENDING, it will call list_changed()
-  // later. On any other error, sets reason_ and keeps the previous list.
+  // later. For any other error, sets reason_ and keeps the previous list.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

@@ -9,8 +9,8 @@ namespace {
 constexpr std::array<std::string_view, 8> log_levels = {"debug", "info",     "notice", "warning",
                                                         "error", "critical", "alert",  "emergency"};
 
-// Returns the member if it is an object, otherwise an empty string: `"sampling": false` does not
-// declare a capability.
+// Returns the member if it is an object, and an empty string otherwise. A member such as
+// `"sampling": false` does not declare a capability.
 std::string_view object_member(std::string_view object, std::string_view key) {
   const std::string_view value =
       object.starts_with('{') ? mcp::member(object, key) : std::string_view{};

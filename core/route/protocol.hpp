@@ -41,7 +41,7 @@ constexpr std::uint32_t revision_number(std::string_view text) noexcept {
   return out;
 }
 
-// The message for an invalid progress token, with code::invalid_params.
+// The error message for an invalid progress token. Its code is code::invalid_params.
 inline constexpr const char *bad_progress_token =
     "params._meta.progressToken must be a string or an integer of at most 256 bytes";
 
@@ -58,8 +58,8 @@ inline constexpr std::int32_t user_rejected = -1;  // for sampling
 // 2026-07-28 only.
 inline constexpr std::int32_t missing_capability = -32021;
 inline constexpr std::int32_t unsupported_revision = -32022;
-// In 2026-07-28, the codes from this one to -32000 have no meaning, except those that the revision
-// itself defines.
+// In revision 2026-07-28, the codes from this one to -32000 have no meaning unless the revision
+// itself defines them.
 inline constexpr std::int32_t first_reserved = -32099;
 }  // namespace code
 
@@ -76,41 +76,41 @@ inline constexpr ClientCaps elicitation_form = 64;
 inline constexpr ClientCaps elicitation_url = 128;
 // The extension io.modelcontextprotocol/tasks. Declared only in requests of MCP 2026-07-28.
 inline constexpr ClientCaps tasks = 256;
-// The capabilities that clients must have in common to share a view. Roots are not included: in a
-// shared view, the server's definition decides whether roots are declared (Upstream::lane_for), not
-// the clients.
+// The capabilities that clients must have in common to share a view. Roots are not included,
+// because in a shared view, the server's definition determines whether roots are declared, not the
+// clients (see Upstream::lane_for).
 inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
 
-// Convert between capability bits and the JSON object `capabilities` of initialize. The text to
-// parse must be validated JSON.
+// Convert between capability bits and the `capabilities` JSON object of initialize. The text to
+// parse must be valid JSON.
 ClientCaps parse_client_caps(std::string_view capabilities);
 std::string compose_client_caps(ClientCaps caps);
 
-// Returns the result of roots/list for these absolute paths. Each root is a file:// URI and is
+// Composes the result of roots/list for these absolute paths. Each root is a file:// URI and is
 // named after the last folder in its path.
 std::string compose_roots(const std::vector<std::string> &folders);
 
 struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
        completions = false;
-  // Whether the server reports changes to these lists. These members are not stored with remembered
-  // lists.
+  // Whether the server reports changes to these lists. These members are not stored when the
+  // server's lists are stored.
   bool tools_changed = false, resources_changed = false, prompts_changed = false;
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);
 
-// Composes notifications/cancelled for request `id` (digits) from a peer's notification. The reason
-// is kept if it is a string; all other params are dropped, because no rule evaluates them. The
-// message must be validated.
+// Composes a notifications/cancelled message for request `id` (digits) from a cancellation that a
+// peer has sent. The peer's reason is kept if it is a string. All other params are dropped, because
+// no rule evaluates them. The peer's message must be valid JSON.
 std::string compose_cancelled(std::string_view id, std::string_view message, const mcp::Scan &scan);
 
 // Maximum length of a server's instructions. Longer instructions are truncated.
 inline constexpr std::size_t max_instructions_bytes = 8192;
 
-// Convert between the RFC 5424 level names and numbers. 0 is the least urgent level.
+// Convert between the level names of RFC 5424 and numbers, in which 0 is the least urgent level.
 // parse_log_level() returns -1 if the text is not a level name.
 int parse_log_level(std::string_view text);
 std::string_view log_level_text(int level);

@@ -26,7 +26,8 @@ ProtocolChoice::ProtocolChoice(const ServerDef &definition) : pinned_(pinned_edg
   for (const KeptList &list : definition.kept.lists) read(list.text);
 }
 
-// Parses the verdict. The text is untrusted and might not even be JSON.
+// Reads the verdict from the beginning of a stored list. The text is untrusted and might not even
+// be JSON.
 void ProtocolChoice::read(std::string_view list) {
   if (!list.starts_with(text_before)) return;
   list.remove_prefix(text_before.size());
@@ -42,7 +43,7 @@ void ProtocolChoice::read(std::string_view list) {
   decided_s_ = at;
 }
 
-// A verdict from the future is invalid, because the clock must have been changed.
+// A verdict whose time is in the future is invalid, because the clock must have been changed.
 bool ProtocolChoice::valid(std::uint64_t now_s) const noexcept {
   return !revision_.empty() && decided_s_ <= now_s && now_s - decided_s_ < lifetime_s;
 }
@@ -59,8 +60,8 @@ const ServerEdge *ProtocolChoice::second(std::uint64_t now_s) const noexcept {
   return &stateless_server_edge();
 }
 
-// A valid verdict keeps its time even if it is confirmed, so that it eventually expires and the
-// server is probed again.
+// Confirming a valid verdict does not renew its time, so it eventually expires and the server is
+// probed again.
 void ProtocolChoice::decided(const ServerEdge &edge, std::string_view revision,
                              std::uint64_t now_s) {
   if (pinned_ != nullptr) return;

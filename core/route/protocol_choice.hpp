@@ -22,22 +22,23 @@ class ProtocolChoice {
   // Reads the verdict from the stored lists of the definition, if there is one.
   explicit ProtocolChoice(const ServerDef &definition);
 
-  // Returns the edge with which a new connection starts.
+  // Returns the server edge to try first on a new connection.
   const ServerEdge &first(std::uint64_t now_s) const noexcept;
-  // Returns the edge to try if the server does not accept first(), or null if the profile names the
-  // revision.
+  // Returns the server edge to try if the server does not accept the first one, or null if the
+  // profile names the revision.
   const ServerEdge *second(std::uint64_t now_s) const noexcept;
 
   // Stores the verdict. Called when the server has accepted the opening request of this edge with
-  // this revision.
+  // this revision of the protocol.
   void decided(const ServerEdge &edge, std::string_view revision, std::uint64_t now_s);
   // Called when the server has exited in response to server/discover. The next connection then
   // starts with initialize. Returns false if connections already start with initialize, because
   // then server/discover cannot be the reason.
   bool ended_on_probe() noexcept;
 
-  // Returns the list text (see kept_list.hpp) with the verdict added. An empty string, which stands
-  // for a list that is too long to store, becomes an object that contains only the verdict.
+  // Adds the verdict to the text of a stored list (see kept_list.hpp) and returns the result. An
+  // empty string, which stands for a list that is too long to store, becomes an object that
+  // contains only the verdict.
   std::string stamped(std::string list) const;
 
  private:

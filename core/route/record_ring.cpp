@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
 // If the next entry would start after this offset and there is room at the beginning, the ring
-// wraps around early. Thus, a ring with few entries touches little memory.
+// wraps around early. A ring with few entries therefore touches little memory.
 constexpr std::uint32_t soft_end = 256u << 10;
 // Stored in place of an entry's size; it means that the next entry is at offset 0.
 constexpr std::uint32_t wrap = UINT32_MAX;
@@ -123,7 +123,7 @@ bool RecordRing::put(const bh_record &r) noexcept {
   } else if (place + room + alignment > limit) {
     return false;
   }
-  // Write the entry. It becomes valid with set_ends().
+  // Write the entry. It becomes valid only when set_ends() is called.
   auto &head = *new (memory_.bytes.data() + place) Head;
   head.size = room;
   head.outcome = r.outcome;
@@ -158,8 +158,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   return true;
 }
 
-// Moves *place to the next entry and follows a `wrap` marker. Returns the size of the entry, or 0
-// if there are no more entries or the memory is damaged.
+// Moves *place to the next entry, following a `wrap` marker if there is one. Returns the size of
+// the entry, or 0 if there are no more entries or the memory is damaged.
 std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (*place == now.end) return 0;

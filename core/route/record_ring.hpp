@@ -44,7 +44,7 @@ class RecordRing {
   // Appends a record, whose number must be higher than all previous numbers. Returns false if the
   // record does not fit.
   bool put(const bh_record &record) noexcept;
-  // Removes the records below this number. Called when they have been acknowledged.
+  // Removes all records with lower numbers. Called when these records have been acknowledged.
   void release(std::uint64_t below) noexcept;
   // Returns true if less than an eighth of the memory is free.
   bool nearly_full() const noexcept;
@@ -56,7 +56,7 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // Calls f for each record of an earlier process, oldest first, and stops at the first damaged
+  // Calls f for each record from an earlier process, oldest first, and stops at the first damaged
   // record. The record's strings are valid only during the call.
   void for_each(const std::function<void(const bh_record &)> &f) const;
   // Removes all records but keeps the next number.

@@ -42,7 +42,7 @@ struct World {
     r.server_revision = 20260728;
     return ring.put(r);
   }
-  // Returns the records that the next process would read.
+  // Returns the records that the next process would read from the ring.
   std::vector<Seen> left() const {
     std::vector<Seen> out;
     RecordRing(*memory).for_each([&](const bh_record &r) {
@@ -255,7 +255,7 @@ TEST_CASE("when the ring is full, calls are refused or lost records leave a gap 
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // The difference between the numbers includes the lost records.
+    // The lost records have numbers, too, so the difference includes them.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }

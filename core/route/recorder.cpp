@@ -13,11 +13,11 @@ namespace bulkhead {
 
 namespace {
 
-// The strings of an account keep their capacity for the next call, up to this size. If a larger
-// message needed more capacity, it is freed.
+// The strings of an account keep their capacity for the next call. If a large message has increased
+// a string's capacity beyond this size, the memory is freed.
 constexpr std::size_t max_kept_capacity = 4096;
 
-// A plugin with one of these needs does not allow calls without records.
+// A plugin with one of these needs does not allow calls that cannot be recorded.
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
 // Returns the trace id from _meta.traceparent or, if the message has none, the session's trace id.
@@ -56,8 +56,8 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// Numbers start at the current time in microseconds. A process creates fewer than one record per
-// microsecond, so the next process starts with a higher number.
+// Record numbers start at the current time in microseconds. A process creates fewer than one record
+// per microsecond, so the next process starts with a higher number.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -94,8 +94,8 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // A gateway writes only ascending numbers that are lower than the current number. Records with
-  // other numbers are invalid.
+  // A gateway process writes records in ascending order, and only with numbers that are lower than
+  // next_number_ is now. Records with other numbers are invalid.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
@@ -229,7 +229,7 @@ void Recorder::forget(Call &call) noexcept {
 // ---- records ---------------------------------------------------------------------------------
 
 // Returns null if the queue is full. If a plugin requires records, space for a request's record is
-// reserved when the request arrives, so that creating the record cannot fail.
+// reserved when the request arrives, so creating that record cannot fail.
 Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool has_place) {
   if (!identity_.empty()) {
     const std::string detail = std::exchange(identity_, {});
@@ -355,7 +355,7 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // The arguments of a rejected call are recorded only if the profile requires it and a policy made
+  // The arguments of a rejected call are recorded only if the plugins need them and a policy made
   // its decision without rewriting them. A policy that rewrites arguments could have removed some
   // of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
@@ -447,8 +447,8 @@ bh_record Recorder::view_of(const Entry &entry) {
   return r;
 }
 
-// Returns the positions of the next entries that the sink needs, starting at `at`. Returns at most
-// batch_size positions.
+// Returns the positions of the entries that the sink needs, starting at `at`, up to batch_size of
+// them.
 std::vector<std::uint64_t> Recorder::wanted_from(const Sink &sink, std::uint64_t at) const {
   std::vector<std::uint64_t> places;
   const std::uint64_t end = first_ + waiting_.size();

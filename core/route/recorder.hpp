@@ -22,7 +22,7 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Maximum number of pending records. Further records are dropped and counted.
+  // Maximum number of pending records. Beyond this limit, records are dropped and counted.
   static constexpr std::size_t max_waiting = 10'000;
   // Maximum total size of the text that is stored for in-flight calls and pending records. Text
   // beyond this limit is omitted.
@@ -38,22 +38,22 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a sink. The needs of a plugin are queried at each use, because a plugin in another process
-  // reports them only after it has started. If `elsewhere` is true, the plugin runs in another
-  // process and acknowledges records (set_acknowledged()).
+  // Adds a sink. A plugin's needs are queried each time they are used, because a plugin in another
+  // process reports them only after it has started. If `elsewhere` is true, the plugin runs in
+  // another process and acknowledges records (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
   }
-  // Sets the memory that survives this process. Each record is stored there before its response is
-  // sent, and stays there until all sinks in other processes have acknowledged it. The records of
-  // an earlier process are passed to the sinks first, and their numbering continues. Must be called
-  // before the first record is created. `ring` is borrowed.
+  // Sets the ring, whose memory survives this process. Each record is stored there before the
+  // response that it describes is sent, and stays there until all sinks in other processes have
+  // acknowledged it. The records of an earlier process are passed to the sinks first, and their
+  // numbering continues. Must be called before the first record is created. `ring` is borrowed.
   void use_ring(RecordRing *ring);
   // Records below this number were created by an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
-  // Returns true if a record must be written before its response is sent.
+  // Returns true if a record must be written before the response that it describes is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
   // Returns true if a plugin needs records of events other than calls.
@@ -67,12 +67,12 @@ class Recorder {
     const mcp::Scan *scan = nullptr;
     std::uint64_t start_ns = 0;
   };
-  // The outcome of a call or message.
+  // The outcome of a call or other message.
   struct End {
     std::uint32_t outcome = BH_OUTCOME_OK;
     std::uint64_t now_ns = 0, bytes_out = 0;
     std::string_view rule, error;
-    // Result or error object; if empty, the text from note_response() is used.
+    // The result or error object. If empty, the text from note_response() is used.
     std::string_view response;
   };
 
@@ -81,17 +81,17 @@ class Recorder {
   // Replaces the stored arguments. Called when a policy has rewritten the arguments.
   void note_rewritten(Call &call, std::string_view arguments);
   void note_response(Call &call, std::string_view json);
-  // Sets the identity of the gateway. It is recorded once, before the next record.
+  // Sets the gateway's identity, which is recorded once, before the next record.
   void identify(std::string_view profile, std::string_view user);
   // Records the policies and rules that are in effect. For the format of `detail`, see
   // BH_RECORD_POLICY.
   void policy(std::string_view detail);
   // Records that a call is about to be sent. Called if a plugin requires commits.
   void intent(Call &call);
-  // Records an event of a call. `detail` is a JSON object.
+  // Records something that happened during a call. `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
   // Records the outcome of a call and clears the call's account. If has_place is true,
-  // must_refuse() was checked for this call, so there is space for its record.
+  // must_refuse() has been checked for this call, so space for its record is reserved.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
   // Clears the call's account without creating a record.
@@ -128,21 +128,22 @@ class Recorder {
     void *self;
     std::uint64_t taken;      // the sink has received all entries before this position
     std::uint64_t committed;  // records below this number have been committed
-    // Records below this number have been acknowledged; used if `elsewhere`.
+    // Records below this number have been acknowledged. Used only if `elsewhere` is true.
     std::uint64_t acknowledged;
     bool elsewhere;
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
-  // Returns true if all plugins that need texts also need the texts of rejected calls.
+  // Returns true if every plugin that needs the texts of requests and responses also needs the
+  // texts of rejected calls.
   bool records_rejected() const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);
   static void describe(const Call &call, Entry *entry);
   static bh_record view_of(const Entry &entry);
-  // Returns true if records must survive this process: a ring is set, and a sink runs in another
-  // process.
+  // Returns true if records must survive this process, that is, if a ring is set and a sink runs in
+  // another process.
   bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }
   void keep(const Entry &entry) noexcept;
   void load(const bh_record &record);

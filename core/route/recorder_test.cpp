@@ -62,7 +62,7 @@ TEST_CASE("the arguments of a call that was refused before it was sent are not r
   CHECK(w.last().principal == "somebody");
   w.end(w.begin(), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
-  // The policy may have refused the call because of the other member, so it is removed, too.
+  // The policy may have refused the call because of `task`, so that member is removed as well.
   w.end(w.begin(R"({"name":"x","arguments":{},"task":{"key":"secret"}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"arguments":{"redacted_by_policy":true}})");
   // Arguments that exceed the maximum text size are also replaced.

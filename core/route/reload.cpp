@@ -97,8 +97,8 @@ void Reload::policy_changed() {
   }
 }
 
-// Moves subscriptions on a changed server to its new connection, which subscribes when it is ready.
-// Subscriptions on a removed server end with that server.
+// Moves the subscriptions to a changed server's resources to the server's new lane, which
+// subscribes when it is ready. Subscriptions to a removed server's resources end with the server.
 void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone) {
   const auto has_gone = [&](const Lane *lane) {
     return std::any_of(gone.begin(), gone.end(),

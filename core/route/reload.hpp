@@ -1,6 +1,6 @@
 // Hot reload: replaces servers, names, pins and rules without a restart. Unchanged servers keep
-// their lanes. A removed server is removed from the views immediately, so that it receives no new
-// calls, and is closed after its last call.
+// their lanes. A removed server is removed from the views immediately, so it receives no new calls.
+// It is closed after its last call has ended.
 //
 // Owner: the Router. Runs on the reactor thread, never during a call to a plugin.
 #pragma once
@@ -67,7 +67,7 @@ class Reload final : public Draining::Owner {
   // removed from all views immediately. Their in-flight calls may continue for limits.drain_ms and
   // then fail. Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Applies changes of names, limits and exposed methods, which are read from the profile.
+  // Applies changes to the names, limits and exposed methods in the profile.
   void profile_changed();
   // Called when the approved tool definitions have changed.
   void use_pins();

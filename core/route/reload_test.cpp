@@ -322,7 +322,7 @@ TEST_CASE(
   CHECK(w.first.subscriptions.size() == 1);
   CHECK(w.second.subscriptions.size() == 2);
   CHECK_FALSE(w.second.subscriptions.contains("\"n:///2\""));
-  // The connection to this server is closed, so no unsubscribe request is sent.
+  // The connection to "b" is closed, so no unsubscribe request is sent.
   CHECK(w.fakes["b"].number_of("resources/unsubscribe").empty());
   CHECK(w.fakes["c"].number_of("resources/subscribe").empty());  // this server is unchanged
   w.connects("a again");

@@ -17,11 +17,12 @@ class RemovedMembers {
  public:
   static constexpr std::size_t max_ranges = 8;
 
-  // `text` must be valid JSON. All ranges are positions in it.
+  // `text` must be valid JSON. All ranges are positions in this text.
   explicit RemovedMembers(std::string_view text) noexcept : text_(text) {}
 
-  // Adds a member: the range from the start of its name to the end of its value. Members must be
-  // added in text order. If there are too many ranges, returns false and does not add the member.
+  // Adds a member, given as the range from the start of its name to the end of its value. Members
+  // must be added in the order in which they appear in the text. If there are too many ranges,
+  // returns false and does not add the member.
   bool add(mcp::Range member) noexcept {
     if (count_ != 0 && only_separates(ranges_[count_ - 1].end, member.begin)) {
       ranges_[count_ - 1].end = member.end;
@@ -32,7 +33,7 @@ class RemovedMembers {
     return true;
   }
 
-  // Must be called exactly once, after all members have been added.
+  // Returns the ranges to cut. Must be called exactly once, after all members have been added.
   std::span<const mcp::Range> ranges() noexcept {
     for (std::size_t i = 0; i < count_; ++i) take_comma(&ranges_[i]);
     return {ranges_.data(), count_};

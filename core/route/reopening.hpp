@@ -30,8 +30,9 @@ class Reopening {
   static constexpr std::size_t max_ids = 65'536;
   static constexpr std::uint64_t day_ns = 86'400ull * 1'000'000'000u;
 
-  // `idle_ns` is the current limits.session_idle_ms. `takes_earlier` is true if no session of an
-  // earlier process can have been idle for longer than `idle_ns`.
+  // Returns true if a client may resume the session with this id. `idle_ns` is the current
+  // limits.session_idle_ms. `takes_earlier` is true if no session of an earlier process can have
+  // been idle for longer than `idle_ns`.
   bool allows(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns,
               bool takes_earlier) const {
     if (ended_.holds(id)) return false;
@@ -39,8 +40,8 @@ class Reopening {
     return sealed.earlier_process ? takes_earlier : now_ns - sealed.ns < lasts_ns(idle_ns);
   }
   void ended(std::string_view id, std::uint64_t now_ns) { ended_.add(id, now_ns); }
-  // Like ended(), but for a session that ended in an earlier process. `key` is RecentIds::key_of()
-  // of its id.
+  // Like ended(), but for a session that ended in an earlier process. `key` is the
+  // RecentIds::key_of() of the session's id.
   void ended_before(std::uint64_t key, std::uint64_t now_ns) { ended_.add_key(key, now_ns); }
   // Called when a session is evicted. The client may resume it for at least idle_ns.
   void evicted(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns) {

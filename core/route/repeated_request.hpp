@@ -1,5 +1,5 @@
-// Repeated requests: which methods allow them, the members that only a repeated request has, and
-// the server's state that it carries.
+// Repeated requests: which methods allow them, which members only a repeated request has, and the
+// server's state that it carries.
 //
 // When a client of MCP 2026-07-28 receives a result of type input_required, it sends the same
 // request again, with `inputResponses` and the `requestState` from the result.
@@ -18,7 +18,8 @@
 
 namespace bulkhead {
 
-// Returns true if a result of this method may ask for input. The client then repeats its request.
+// Returns true if a result of this method may ask the client for input. The client answers by
+// repeating its request.
 constexpr bool may_be_repeated(mcp::Method method) noexcept {
   return method == mcp::Method::tools_call || method == mcp::Method::prompts_get ||
          method == mcp::Method::resources_read;
@@ -37,7 +38,8 @@ struct Repetition {
     });
     return out;
   }
-  // Returns true if the request has one of the two members, whatever revision its client uses.
+  // Returns true if the request has a `requestState` or `inputResponses` member, regardless of the
+  // client's revision.
   static bool in(const Message &request) noexcept {
     bool found = false;
     if (request.scan->extra_params && may_be_repeated(request.scan->method)) {
@@ -80,8 +82,8 @@ struct Repetition {
   }
 };
 
-// The `requestState` of a server. The client stores and returns it inside the gateway's own
-// `requestState`.
+// A server's `requestState`. The client receives it inside the gateway's own `requestState` and
+// returns it there.
 struct RequestState {
   std::string server;  // that has sent it; no other one receives it
   std::string token;   // JSON string, as the server wrote it; empty: the server has sent none

@@ -20,8 +20,8 @@
 
 namespace bulkhead {
 
-// Returns true if the connection to the server may have headers. In the endpoint process, a
-// server's definition contains its type, but neither its URL nor its command.
+// Returns true if requests to this server may carry headers. In the endpoint process, a server's
+// definition contains neither its URL nor its command, so its type is checked instead.
 inline bool may_take_headers(const ServerDef &def) noexcept {
   return !def.url.empty() || (!def.type.empty() && def.type != "stdio");
 }

@@ -39,7 +39,7 @@ class RequestMeta {
     return std::string("{").append(whole_).append(params.substr(1));
   }
 
-  // Returns true if this _meta key (a JSON token) is reserved for MCP.
+  // Returns true if this _meta key (a JSON token) is reserved by MCP.
   static bool is_reserved(std::string_view key) {
     constexpr std::string_view prefix = "\"io.modelcontextprotocol/";
     if (key.find('\\') == std::string_view::npos) return key.starts_with(prefix);

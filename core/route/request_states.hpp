@@ -1,6 +1,6 @@
 // Seals and opens the `requestState` that clients of MCP 2026-07-28 return when they repeat a
-// request. It contains either the number of a parked call or the state of a server of that
-// revision. sealed_state.hpp describes what a state is bound to.
+// request. It contains either the number of a parked call or the state from a server of that
+// revision. See sealed_state.hpp for the values that a state is bound to.
 //
 // Thread-safe. Owned by the Router.
 #pragma once
@@ -28,7 +28,7 @@ class RequestStates {
   RequestStates(std::string_view key, std::uint32_t epoch) : sealer_(key, epoch) {}
 
   // Seals the state that the client returns when it repeats the request of this call. Returns a
-  // JSON string, or nothing if the state is longer than StateSealer::max_payload. Times are on the
+  // JSON string, or nullopt if the state is longer than StateSealer::max_payload. Times are on the
   // machine's monotonic clock.
   std::optional<std::string> seal(const ParkedTicket &ticket, const Call &call,
                                   std::uint64_t expires_ns) const;
@@ -41,7 +41,7 @@ class RequestStates {
   std::expected<Opened, std::string> open(const Session &session, const Message &request,
                                           std::string_view state, std::uint64_t now_ns) const;
 
-  // The name under which a session's parked calls are counted.
+  // Returns the name under which a session's parked calls are counted.
   static std::string principal_of(const Session &session);
 
  private:

@@ -85,8 +85,8 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   return carried;
 }
 
-// Deferred to the end of the current iteration of the event loop, because the transport does not
-// know the session yet.
+// Runs at the end of the current iteration of the event loop, because before that, the transport
+// does not know the session.
 void RestoredSessions::continue_all() {
   answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });

@@ -38,7 +38,7 @@ class RestoredSessions {
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
   // Restores the state of an earlier session in a newly opened session. The client still uses the
-  // lists of its previous session, so it is notified that the lists may have changed.
+  // lists from its previous session, so it is notified that they may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
   // Binds a new session to the carried client (see Ledger). If an earlier process had a session
@@ -55,7 +55,7 @@ class RestoredSessions {
   // Restores the state of the view's restored clients. Called when the lists of the view are
   // complete or have changed.
   void lists_ready(View &view);
-  // Returns true if the carried client has not yet received all pending responses.
+  // Returns true if requests that the earlier process left pending have not been answered yet.
   bool owes() const noexcept { return !owed_.empty(); }
 
  private:
@@ -65,7 +65,7 @@ class RestoredSessions {
   void subscribe_again(bh_session session);
 
   const Needs needs_;
-  // Pending requests of the carried client, left by the earlier process.
+  // Requests of the carried client that the earlier process left pending.
   std::vector<LedgerRequest> owed_;
   OncePerTurn continuing_;
 };

@@ -1,5 +1,6 @@
-// The form of responses in one protocol generation. The client edge sets it in the reply address of
-// a request (ReplyTo::form). If a reply address has no form, responses are sent unchanged.
+// Defines the form of responses in one protocol generation. The client edge stores the form in the
+// reply address of a request (ReplyTo::form). If a reply address has no form, responses are sent
+// unchanged.
 //
 // Used on the reactor thread.
 #pragma once
@@ -32,7 +33,7 @@ class ResultForm {
 // Returns true if the object has members. Text that is inserted before them must then end with a
 // comma.
 bool has_members(std::string_view object) noexcept;
-// Returns a copy of the result with the form's members inserted.
+// Returns a copy of the result with the members from form.members() inserted.
 std::string formed_result(const ResultForm &form, std::string_view result);
 
 }  // namespace bulkhead

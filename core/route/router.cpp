@@ -21,8 +21,8 @@ RouterHooks with_all(RouterHooks hooks) {
   return hooks;
 }
 
-// Returns the function to call when a message to or from a server could not be rewritten and is
-// dropped.
+// Returns the callback for a message to or from a server that is dropped because it could not be
+// rewritten.
 auto on_lost(LaneLinks &lanes) {
   return [&lanes](const Lane &lane, mcp::Method method) { lanes.message_lost(lane, method); };
 }
@@ -62,7 +62,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                         }),
       events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
-      // The generation is random because a client that outlives this process may still answer asks
+      // The first generation is random: a client that outlives this process may still answer asks
       // from an earlier process.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,

@@ -65,21 +65,21 @@ namespace bulkhead {
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
   std::function<void()> on_status;
-  // Called when a session has ended or a response was sent. The host then checks whether it may
-  // stop.
+  // Called when a session has ended or a response has been sent. The host then checks whether it
+  // may stop.
   std::function<void()> on_idle;
   // Called when the last lane of a removed server has ended. Always called from the event loop,
   // never from inside another call.
   std::function<void()> on_drained;
-  // Called when the policy's decision for this number (a call, a result or an item of a list) is no
-  // longer awaited, or when a call with an approval question has ended. `late` is true if the
+  // Called when a policy decision is no longer awaited, or when a call with an approval question
+  // has ended. `number` stands for a call, a result or an item of a list. `late` is true if the
   // decision timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // Called when an approval question has ended. The function must only record the outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
   // Masks the gateway's own credentials in the text. Not set in a process that has no credentials.
   std::function<std::optional<std::string>(std::string_view text)> mask;
-  // The key and the epoch for sealing the states that clients store; see HostOptions.
+  // The key and the epoch for sealing state that clients store; see HostOptions.
   std::string sealing_key;
   std::uint32_t epoch = 0;
   std::string approval_hint;  // how to approve, for clients whose calls have no approver
@@ -107,8 +107,8 @@ class Router final {
   void close_lanes();
 
   const RouterParts &parts() const noexcept { return parts_; }
-  // Returns true if there is no session, or the input of every session has ended and all answers
-  // were sent.
+  // Returns true if there is no session, or if the input of every session has ended and all
+  // responses have been sent.
   bool idle() const;
 
  private:

@@ -61,7 +61,8 @@ void write_head(const StateHead &head, std::string *out) {
   writer.add(head.arguments);
 }
 
-// Returns false if the text does not have the format that this version writes.
+// Parses the header of an unsealed state. Returns false if the text does not have the format that
+// this version writes.
 bool read_head(const std::string &text, StateHead *out) {
   if (text.size() < StateHead::bytes) return false;
   StateReader reader(text);
@@ -77,7 +78,7 @@ bool read_head(const std::string &text, StateHead *out) {
   return is_format == format && (out->kind == StateKind::server || out->kind == StateKind::parked);
 }
 
-// Returns the hash of the texts, each preceded by its size.
+// Returns the hash of the strings, each preceded by its size.
 Hash hash_of(std::initializer_list<std::string_view> parts) {
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);

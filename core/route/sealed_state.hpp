@@ -1,6 +1,6 @@
 // The `requestState` of revision 2026-07-28: text that a client returns unchanged when it repeats a
-// request. It is encrypted and authenticated, and it opens only for the same principal, method,
-// name and arguments, in the same run of the endpoint, until it expires.
+// request. It is encrypted and authenticated. It can be opened only for the same principal, method,
+// name and arguments, in the same run of the endpoint, and until it expires.
 //
 // Thread-safe.
 #pragma once
@@ -52,11 +52,11 @@ class StateSealer {
  public:
   static constexpr std::size_t max_payload = 64u << 10;  // bytes
 
-  // `key` is HostOptions::sealing_key. If it is empty, a random key is used. States then become
-  // invalid when the process exits, as they do anyway if the epoch increases with each run.
+  // `key` is HostOptions::sealing_key. If it is empty, a random key is used, and states become
+  // invalid when the process exits. This makes no difference if the epoch increases with each run.
   StateSealer(std::string_view key, std::uint32_t epoch);
 
-  // Times are on the machine's monotonic clock. Returns nothing if the payload is longer than
+  // Times are on the machine's monotonic clock. Returns nullopt if the payload is longer than
   // max_payload, or if the arguments are not JSON with at most 128 levels of nesting.
   std::optional<std::string> seal(StateKind kind, std::string_view payload,
                                   const StateBinding &binding, std::uint64_t expires_ns) const;

@@ -16,7 +16,8 @@ StateBinding call_of(std::string_view arguments = R"({"path":"/a","n":1})") {
   return {"alice", mcp::Method::tools_call, "files__read", arguments};
 }
 
-// Returns the payload. If the state cannot be opened, returns the reason in angle brackets.
+// Opens the state and returns its payload. If the state cannot be opened, returns the reason in
+// angle brackets.
 std::string opened(const StateSealer &sealer, const std::string &state, const StateBinding &binding,
                    std::uint64_t now = expires - 1) {
   const auto result = sealer.open(state, binding, now);

@@ -43,12 +43,12 @@ class ServerEdge {
   // Returns the notification to send after the opening request has succeeded, or an empty string.
   virtual std::string_view confirmation() const = 0;
 
-  // Returns the members to add to params._meta of each later request, without braces. May be empty.
-  // `log_level` is the level that the client has set, or -1.
+  // Returns the members to add to params._meta of each later request, without braces. The result
+  // may be empty. `log_level` is the level that the client has set, or -1.
   virtual std::string request_meta(ClientCaps caps, int log_level) const = 0;
 
-  // Returns the form of the servers' responses, or null if responses already have the form that
-  // clients with a session expect.
+  // Returns the form of responses from servers of this generation, or null if they already have the
+  // form that clients with a session expect.
   virtual const AnswerForm *answer_form() const noexcept { return nullptr; }
 
  protected:

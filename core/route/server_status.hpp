@@ -7,7 +7,7 @@
 
 namespace bulkhead {
 
-// `idle` means that a lazy server is not running; its next call starts it.
+// `idle` means that a lazy server is not running. The next call to the server starts it.
 enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
 std::string_view to_string(ServerState state) noexcept;
 
@@ -15,8 +15,8 @@ struct ServerStatus {
   std::string name, type;
   std::string protocol;  // the MCP revision of its connection; empty if there is none
   ServerState state = ServerState::connecting;
-  // The reason for `failed` or `idle`. For `connecting`, the reason why the last connection ended.
-  // For `disabled`, set only if the server was not disabled by the profile.
+  // For `failed` and `idle`, the reason for this state. For `connecting`, the reason why the last
+  // connection ended. For `disabled`, set only if the server was not disabled by the profile.
   std::string reason;
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;

@@ -43,8 +43,8 @@ struct Session {
   std::string transport, address, principal, process_name;
   static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is truncated
   ClaimedName claimed_name;
-  // The trace id for records of messages that have none: 32 hex digits. Empty if there is no
-  // telemetry.
+  // The trace id (32 hexadecimal digits) for records of messages that have no trace id. Empty if
+  // there is no telemetry.
   std::string trace_id;
 
   bool handshake_optional = false;      // the client may omit or repeat initialize
@@ -52,7 +52,7 @@ struct Session {
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
   // True if this process or an earlier one has received notifications/initialized. For a
-  // sessionless request, true if its subscriptions/listen has been acknowledged.
+  // subscriptions/listen request without a session, true once it has been acknowledged.
   bool ready = false;
   bool input_ended = false;
   bool closing = false;
@@ -71,16 +71,15 @@ struct Session {
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
-  // True if the gateway asks the client for input by means of results, and the client answers by
+  // True if the gateway asks the client for input in its results, and the client answers by
   // repeating its request; see ClientInputs.
   bool repeats_requests = false;
   bool parked = false;  // the client has been asked, and none of its requests waits
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
-  // The transport's session in which the message arrived, or 0 if there is none.
+  // For a sessionless message: the transport's session in which it arrived, or 0 if there is none.
   bh_session connection = 0;
   std::string request_id;  // its id token; set if there is a connection, or it listens
-  // For a sessionless message: the key of the view that it uses if a server runs per client; see
-  // Views.
+  // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of sessionless requests that arrived in this session and have not been answered
   // yet.

@@ -114,7 +114,8 @@ void SessionEdge::notification(Session &s, const Message &message) {
   }
 }
 
-// Forwards the progress of a server-initiated request, with the server's own progress token.
+// Forwards the client's progress on a server-initiated request, with the server's own progress
+// token.
 void SessionEdge::pass_progress(Session &s, const Message &message) {
   const Asks::Progress progress = needs_.asks.progress_of(s, message);
   if (progress.lane == nullptr) return;
@@ -138,8 +139,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   }
 }
 
-// Cancels the request with this id. For a call, forwards the client's reason to the server. The
-// transport's slot for the response is released without a response.
+// Cancels the request that the notification names. For a call, forwards the client's reason to the
+// server. The transport's slot for the response is released without a response.
 void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;

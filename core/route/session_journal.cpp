@@ -5,7 +5,7 @@
 namespace bulkhead {
 namespace {
 
-// If the process runs for this long, the contents of the ledger are considered harmless.
+// If the process has run for this long, the contents of the ledger are considered harmless.
 constexpr std::uint64_t steady_ms = 1'000;
 
 }  // namespace

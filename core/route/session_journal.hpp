@@ -1,5 +1,5 @@
-// Keeps the data that allows sessions to be resumed: records in the ledger, for resumption after a
-// restart of the process, and the ids of evicted sessions.
+// Stores the data that allows sessions to be resumed: records in the ledger, for resuming sessions
+// after a restart of the process, and the ids of evicted sessions.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: see Ledger and Reopening.
 #pragma once
@@ -33,7 +33,7 @@ class SessionJournal {
   // ---- sessions that clients identify by an id ----
   // Called when the session id has been sealed. `id` is the transport's id of the session.
   void remember(bh_session session, std::string_view id, SealTime sealed);
-  // Updates the record of the session. Called when the recorded data has changed.
+  // Writes the session's record again. Called when the recorded data has changed.
   void save(const Session &session);
   // Removes the record of the session.
   void forget(Session &session);
@@ -46,7 +46,8 @@ class SessionJournal {
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
-  // Called when the session has been resumed. Takes over the record of the previous session.
+  // Called when a session has been resumed. The new session takes over the record of the previous
+  // one.
   void reopened(Session &session, std::string_view id, SealTime sealed);
   // Discards all records of earlier processes. Called when their session ids are no longer valid.
   void too_old();
@@ -71,7 +72,8 @@ class SessionJournal {
   }
   void note(bh_session session, std::uint64_t note);
   void settle(bh_session session, std::uint64_t stream);
-  // Returns false if the bytes do not fit (BH_E_LIMIT).
+  // Stores bytes that have been received but not handled; see Ledger::keep(). Returns false if they
+  // do not fit (BH_E_LIMIT).
   bool keep(bh_session session, std::string_view bytes, bool more);
   void taken(bh_session session, std::uint64_t n);
 

@@ -16,7 +16,7 @@ class ClientEnd;
 
 class SessionlessStreams {
  public:
-  // Returns false if the transport already uses this stream.
+  // Adds a stream. Returns false if the transport already uses this stream.
   bool add(const ClientEnd &end, std::uint64_t stream, bh_session handle) {
     return open_.emplace(std::pair{&end, stream}, handle).second;
   }

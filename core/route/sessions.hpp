@@ -12,8 +12,8 @@
 
 namespace bulkhead {
 
-// Returns a random start value for the generation numbers in session handles, so that a handle from
-// another process is not valid in this process. If the kernel returns no random bytes, returns
+// Returns a random start value for the generation numbers in session handles, so that handles from
+// another process are invalid in this process. If the kernel returns no random bytes, returns
 // `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
@@ -37,8 +37,8 @@ class Sessions {
   void for_each(F &&f) const {
     table_.for_each([&](bh_session, const std::unique_ptr<Session> &s) { f(std::as_const(*s)); });
   }
-  // Returns all handles. If sessions may be opened or erased during a loop, iterate over the
-  // handles and look up each one with find().
+  // Returns all handles. A loop that may open or erase sessions should iterate over these handles
+  // and look up each one with find().
   std::vector<bh_session> handles() const;
 
  private:

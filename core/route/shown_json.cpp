@@ -214,7 +214,8 @@ class Walk {
   const std::size_t max_;
   const unsigned layer_;  // number of strings in which this text is nested
   std::size_t at_ = 0;
-  // objects_: for each open container, '1' if it is an object and '0' if it is an array.
+  // In objects_, each open container is represented by '1' if it is an object or '0' if it is an
+  // array.
   std::string out_, objects_;
   bool key_next_ = false;
   bool masked_ = false;      // a value was masked
@@ -257,7 +258,7 @@ std::string masked_text(std::string_view text) {
     } else {
       add_word(&out, word);
     }
-    // "Authorization:Bearer" is one word, so the scheme may follow a delimiter.
+    // "Authorization:Bearer" is a single word, so the scheme may follow a delimiter.
     const std::size_t last = plain.find_last_of(delimiters);
     behind_scheme = is_scheme(last == std::string::npos ? plain : plain.substr(last + 1));
     text.remove_prefix(end);

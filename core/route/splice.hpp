@@ -27,9 +27,9 @@ class Digits {
 };
 
 // A message with at most max_edits edits, which can be added in any order. If an edit is invalid
-// (too many edits, overlapping ranges, or a range outside the message), all of the edits are
-// discarded, because a message must never be sent with an edit missing. Borrows the message and the
-// inserted texts. Not thread-safe. Allocates no memory.
+// (too many edits, overlapping ranges, or a range outside the message), all edits are discarded,
+// because a message must never be sent with an edit missing. Borrows the message and the inserted
+// strings. Not thread-safe. Allocates no memory.
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 12;
@@ -38,23 +38,23 @@ class Splice {
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // An empty range stands for an absent member. In this case, nothing is replaced.
+  // An empty range stands for an absent member; in this case, nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
     if (!range.empty()) edit(range, with);
   }
   void remove(mcp::Range range) noexcept { replace(range, {}); }
-  // Inserts text before the byte at `at`, or at the end if `at` is the size of the message. If
-  // several texts are inserted at the same position, they appear in the order of the calls, before
-  // a replaced range that begins there.
+  // Inserts text before the byte at `at`, or at the end if `at` is the size of the message. Strings
+  // that are inserted at the same position appear in the order of the calls, before a replaced
+  // range that begins there.
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // Returns false if an edit was invalid. parts() then returns null.
+  // Returns false if an edit was invalid. In this case, parts() returns null.
   bool ok() const noexcept { return ok_; }
 
   // Returns the parts of the edited message, or null if !ok(). The parts are valid while this
-  // object, the message and the inserted texts exist.
+  // object, the message and the inserted strings exist.
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;

@@ -1,4 +1,4 @@
-// The stages of a request: what it waits for and for how long. Thread-safe.
+// The stages of a request: what the request waits for, and for how long. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,17 @@ enum class Stage : std::uint8_t {
   asking            // the client's input, for a server without sessions; see InputRounds
 };
 
-// Returns true if the policy has been asked about the call or is about to be asked.
+// Returns true if the policy has been asked to decide or is about to be asked.
 constexpr bool is_before_policy(Stage stage) noexcept {
   return stage == Stage::checking || stage == Stage::deciding || stage == Stage::answer_checking ||
          stage == Stage::answer_deciding;
 }
 
 // Returns the time-out of a stage for a message of this size, or 0 if the stage has no time-out of
-// its own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call
-// starts and after each wait. In `suspended` and `awaiting_repeat`, that time-out is stopped, and
+// its own.
+//
+// In `queued` and `at_server`, the server's time-out applies; it is armed when the call starts and
+// after each wait. In `suspended` and `awaiting_repeat`, the server's time-out is stopped, and
 // limits.ask_timeout_ms applies to each of the server's requests. In `asking`, each request to the
 // client expires after limits.ask_timeout_ms. The time-out of the stage itself is longer, so it
 // expires only if the policy does not decide about one of these requests.

@@ -66,8 +66,8 @@ std::string missing(std::string_view member) {
 }  // namespace
 
 // A request that does not state the revision in its body is still handled here if its method or
-// headers indicate the revision, so that the client learns what is missing. A request that has
-// waited was admitted earlier.
+// headers indicate the revision, so that the client learns what is missing. A request that had to
+// wait has already been admitted here.
 bool StatelessEdge::speaks(const Session &s, const Message &message,
                            const WireHeaders *headers) const {
   const mcp::Scan &scan = *message.scan;
@@ -111,8 +111,8 @@ void StatelessEdge::refuse_more(Incoming &request, std::string_view whose) {
                            "); wait for responses");
 }
 
-// Checks the members that each request must contain. Returns false if one is missing or invalid;
-// the request has then been answered with an error.
+// Checks the members that each request must contain. If one of them is missing or invalid, sends an
+// error response and returns false.
 bool StatelessEdge::admits(Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (request.reply.batch != 0) {
@@ -199,7 +199,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
-  // Log messages are never sent on the stream of a subscriptions/listen request.
+  // The stream of a subscriptions/listen request never carries log messages.
   if (!scan.meta_log_level.empty() && scan.method != mcp::Method::subscriptions_listen) {
     s.log_level = parse_log_level(mcp::unquote(request.message[scan.meta_log_level], &scratch));
   }
@@ -250,8 +250,8 @@ void StatelessEdge::answer(Session &s, Incoming &request) {
   needs_.requests.answer(s, request);
 }
 
-// If the request has to wait for lists, this function is called again afterwards and opens the
-// state a second time.
+// If the request has to wait for lists, this function is called again afterwards, and the state is
+// opened a second time.
 void StatelessEdge::answer_call(Session &s, Incoming &request) {
   const Repetition repetition = Repetition::of(request.message);
   if (!repetition.responses.empty() && !repetition.responses.starts_with('{')) {
@@ -269,7 +269,7 @@ void StatelessEdge::answer_call(Session &s, Incoming &request) {
   request.state = nullptr;
 }
 
-// Updates the server name in the forms if the profile has changed it.
+// Updates the server name in the response forms if it has changed in the profile.
 void StatelessEdge::use_server_name() {
   if (server_name_ == needs_.profile.server_name && !server_name_.empty()) return;
   server_name_ = needs_.profile.server_name;

@@ -287,7 +287,8 @@ TEST_CASE("a connection has at most limits.in_flight_per_session pending request
   CHECK(at(w.got, {"id"}) == "3");
   CHECK(at(w.got, {"error", "code"}) == "-32603");
   CHECK(w.has("limits.in_flight_per_session = 2"));
-  // A response makes room for the next request in the same iteration of the event loop.
+  // Once a response has been sent, the next request is admitted in the same iteration of the event
+  // loop.
   w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");
   w.ask(call("4"));
   CHECK(w.got.empty());

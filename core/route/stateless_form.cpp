@@ -26,8 +26,8 @@ std::string StatelessForm::text_for(unsigned has, std::string_view info) const {
   return text;
 }
 
-// Returns the members that the result already has. An incomplete result (input_required) must not
-// be cached, so the caching members are reported as present and are not added.
+// Returns the members that the result already has, as bits. An incomplete result (input_required)
+// must not be cached. Its caching members are reported as present, so they are not added.
 unsigned StatelessForm::has_of(std::string_view result) {
   unsigned has = 0;
   mcp::for_each_member(result, [&has](std::string_view key, std::string_view value) {
@@ -57,8 +57,9 @@ std::string StatelessForm::list_members(const ListHints &hints) const {
   return out.append(hints.is_public ? R"(,"cacheScope":"public")" : R"(,"cacheScope":"private")");
 }
 
-// In this revision, -32601 means that the gateway does not have the method; only the client edge
-// reports it. Other reserved codes from other revisions have no meaning for the client.
+// In this revision, -32601 means that the gateway does not have the method. Only the client edge
+// may report this, so the code is replaced here. Other reserved codes from other revisions have no
+// meaning for the client.
 ResultForm::ErrorForm StatelessForm::error(std::int32_t error_code) const {
   if (error_code == code::missing_capability) return {error_code, 400};
   if (error_code == code::resource_not_found || error_code == code::method_not_found) {

@@ -194,7 +194,7 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   if (range.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
-  // The clients are collected first, because a client may do anything while it is notified.
+  // The clients are collected first, because a client may do anything while it is being notified.
   for (const auto &[handle, token] : watchers_of(lane, uri)) {
     const Session *client = needs_.sessions.find(handle);
     if (client == nullptr) continue;
@@ -242,7 +242,8 @@ void Subscriptions::judge_again(bh_session handle) {
   }
 }
 
-// The client may have replaced the subscription while the policy decision was pending.
+// Removes the subscription that the policy has refused, unless the client has replaced it while the
+// decision was pending.
 void Subscriptions::refused(const JudgedEvent &event) {
   Session *s = needs_.sessions.find(event.to.session);
   if (s == nullptr) return;

@@ -36,8 +36,8 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // Called when the session's subscriptions have changed, so that they can be saved in the
-    // session journal.
+    // Called when the session's subscriptions have changed, so that the session journal can store
+    // them.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
@@ -56,8 +56,8 @@ class Subscriptions {
   // call must be sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
   // Called when a subscribe call has finished. Returns true if the server may have accepted a
-  // subscription that no client needs. The caller must then call unsubscribe() after the call has
-  // been freed.
+  // subscription that no client needs. In this case, the caller must call unsubscribe() after the
+  // call has been freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
@@ -69,7 +69,7 @@ class Subscriptions {
   // Moves a subscription from its current lane to `to`, the lane that replaces it. The new lane
   // subscribes when it is ready. If `to` is null, the subscription is removed.
   void move(Session &session, const std::string &token, Lane *to);
-  // Called when a connection of the lane is ready. Subscribes again to every resource for which the
+  // Called when the lane's connection is ready. Subscribes again to every resource for which the
   // server had accepted a subscription. Subscribe requests that are still pending are retried by
   // their calls.
   static void lane_ready(Lane &lane);

@@ -31,7 +31,7 @@ struct CallInHand {
   std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
 
-// A parked call, or a parked answer from a server.
+// A parked call, or a parked response from a server.
 struct ParkedCall {
   ParkedMessage message;
   Target target;                 // unused for an answer

@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// The part of a request that names its target, and what kind of item the target is.
+// Where a request names its target, what kind of item the target is, and the error message if the
+// name is missing.
 struct Named {
   mcp::Range range;
   ItemKind kind;

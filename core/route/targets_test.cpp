@@ -1,4 +1,4 @@
-// Tests the resolution of names in client calls to a lane and the server's original name, and the
+// Tests resolving the names in client calls to a lane and the server's original name, and the
 // errors for names that cannot be resolved.
 #include "route/targets.hpp"
 
@@ -29,7 +29,7 @@ struct World : ListWorld {
   bool find_tool(const std::string &name) {
     return find("tools/call", R"({"name":")" + name + R"("})");
   }
-  // Returns "code text" of the error that was sent to the client, or an empty string.
+  // Returns the error that was sent to the client as "CODE MESSAGE", or an empty string.
   std::string error() const {
     if (client.sent.empty()) return {};
     const std::string_view error = mcp::member(client.sent[0].text, "error");

@@ -28,7 +28,7 @@ class TextSealer {
   // `context` is authenticated together with the text, but is not included in the result. Requires
   // usable().
   std::string seal(std::string_view plain, std::string_view context) const;
-  // Returns nothing if the text is forged or damaged, was sealed with another key or context, or
+  // Returns nullopt if the text is forged or damaged, was sealed with another key or context, or
   // contains more than max_plain bytes of plain text. Requires usable().
   std::optional<std::string> open(std::string_view sealed, std::string_view context,
                                   std::size_t max_plain) const;

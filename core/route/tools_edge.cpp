@@ -29,8 +29,8 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
     needs_.ends.drop(*e);  // no client waits for the result
     return BH_OK;
   }
-  // Wrap the result in a message, so that it is handled like a message from a server behind a
-  // connector.
+  // Wrap the result in a message, so that it is handled like a message from a server that is behind
+  // a connector.
   const bool ok = kind == BH_RESULT_OK;
   std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
   text.append(ok ? R"(,"result":)" : R"(,"error":)").append(json).append("}");
@@ -42,7 +42,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
       is_whole(message[ok ? scan.result : scan.error], json)) {
     needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
-    // The text is valid on its own, but wrapping it in a message exceeds the maximum nesting depth.
+    // The JSON is valid by itself, but wrapping it in a message exceeds the maximum nesting depth.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
                                        BH_OUTCOME_ERROR);
   } else {
@@ -71,8 +71,8 @@ void ToolsEdge::refused(bh_call call, const Error &error) {
   needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
-// Deferred, because another thread may have posted a completion that must be handled first. A
-// result that a policy is still evaluating does not count as missing.
+// The check is deferred, because another thread may have posted a completion that must be handled
+// first. A result that a policy is still evaluating does not count as missing.
 void ToolsEdge::expect_completed(bh_call call) {
   if (needs_.exchanges.get(call) == nullptr) return;
   post_owned(needs_.reactor, this, [this, call] {

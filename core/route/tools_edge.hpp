@@ -59,7 +59,7 @@ class ToolsEdge {
   // ---- messages about the plugin ----
   // `abi_kind` is a BH_LIST_* value. Other values are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // Called when the plugin has been started in a new process. Restores the subscriptions.
+  // Called when the plugin has been restarted in a new process. Restores the subscriptions.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

@@ -55,8 +55,8 @@ bool Upstream::has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept {
   return roots || def_.session == SessionScope::per_client;
 }
 
-// `session` is the session of the lane, or 0 for a shared lane. Nothing is declared to a tools
-// plugin, because it sends no requests to clients.
+// Returns the capabilities to declare to the server. `session` is the session of the lane, or 0 for
+// a shared lane. Nothing is declared to a tools plugin, because it sends no requests to clients.
 ClientCaps Upstream::declared_caps(ClientCaps caps, std::uint64_t session) const noexcept {
   constexpr ClientCaps roots = cap::roots | cap::roots_changed;
   if (tools != nullptr) return 0;
@@ -85,7 +85,7 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   return lanes_.back().get();
 }
 
-// Inherits the items of the former lane for the same clients or, if there is none, of any former
+// Copies the items from the former lane for the same clients or, if there is none, from any former
 // lane. A server's lists differ little between lanes, and the new connection will soon provide its
 // own list.
 void Upstream::inherit(Lane &lane) const {

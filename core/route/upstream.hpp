@@ -36,15 +36,15 @@ class Upstream {
   std::string unusable;
   ProtocolChoice protocol;
 
-  // During a reload: the upstream that this one replaces. New lanes inherit the items of the former
-  // upstream's lanes.
+  // During a reload, the upstream that this one replaces. New lanes inherit the items from its
+  // lanes.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
   bool requested_roots = false;      // sent roots/list although the profile declares none to it
 
   // True once the server has sent a request to a client over a wire that does not show which call
-  // the request belongs to. From then on, each principal without sessions gets its own lane, so
-  // that such requests can be attributed.
+  // the request belongs to. From then on, each principal that sends sessionless requests gets its
+  // own lane, so that the server's requests can be attributed.
   bool asks = false;
 
   // Returns true if a client with these capabilities gets its own connection. `key` is the client's
@@ -54,21 +54,21 @@ class Upstream {
   // lane belongs to this session alone if has_own_lane() returns true; otherwise it is shared.
   // Returns null if the server is disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
-  // Closes and removes a lane and the other lanes of its pool. Their calls must have ended. Does
-  // nothing for a lane that was already removed.
+  // Closes and removes a lane together with the other lanes of its pool. Their calls must have
+  // ended. Does nothing if the lane has already been removed.
   void remove(Lane *lane);
   // Starts the additional connections that are missing from the pool whose first lane is `first`.
   void fill_pool(Lane &first);
-  // Returns the lane to which a call of this tool should be sent: the next ready lane of the pool
-  // if the tool is pool-safe, otherwise `first`.
+  // Returns the lane that should receive a call to this tool: the next ready lane of the pool if
+  // the tool is pool-safe, otherwise `first`.
   Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
   // Returns the time-out of a request in milliseconds. It is at most limits.timeout_ceiling_ms.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
-  // Returns true if the URI may be one of this server's own, according to the lists of all of its
-  // lanes, including remembered ones. Also returns true while none of the lanes has a list.
+  // Returns true if the URI may belong to this server, according to the lists of all of its lanes,
+  // including remembered ones. Also returns true while none of the lanes has a list.
   bool may_have(std::string_view uri) const;
 
   // Returns the remembered list of a lazy server for clients with these capabilities, or null if it

@@ -1,4 +1,4 @@
-// The lanes of a server: which clients share one, and what is declared to the server.
+// Tests the lanes of a server: which clients share a lane, and what is declared to the server.
 #include "route/upstream.hpp"
 
 #include <catch2/catch.hpp>

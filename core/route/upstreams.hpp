@@ -17,7 +17,7 @@ class Upstreams {
 
   const List &all() const noexcept { return list_; }
   void add(std::unique_ptr<Upstream> upstream) { list_.push_back(std::move(upstream)); }
-  // Removes and returns all servers, so a new list can be built from them.
+  // Removes and returns all servers, so that a new list can be built from them.
   List take_all() noexcept { return std::exchange(list_, {}); }
 
   // Returns null if the profile has no server with this name.

@@ -1,5 +1,6 @@
-// Errors of servers with the code -32042, "URL elicitation required": the call has not run, and the
-// user has to visit URLs first. MCP 2026-07-28 has no such code, but results that ask for input.
+// Converts errors with the code -32042 ("URL elicitation required") from servers. In such a case,
+// the call has not run, and the user must visit URLs first. MCP 2026-07-28 does not have this code;
+// a result can ask for input instead.
 //
 // Thread-safe.
 #pragma once
@@ -13,8 +14,8 @@ namespace bulkhead {
 
 inline constexpr std::size_t max_url_inputs = 16;
 
-// Returns the error's elicitations as `inputRequests` (JSON). Returns nullopt if the error
-// (validated JSON) has another code, or no elicitations, or more than max_url_inputs of them.
+// Returns the error's elicitations as `inputRequests` (JSON). The error must be validated JSON.
+// Returns nullopt if it has another code, no elicitations, or more than max_url_inputs of them.
 std::optional<std::string> url_inputs(std::string_view error);
 
 }  // namespace bulkhead

@@ -1,6 +1,6 @@
-// A view: what one group of clients sees. It consists of one lane of each server, merged into one
-// catalogue. Clients with the same capabilities share a view, unless a server runs per client. In
-// that case, each session has its own view.
+// A view is what one group of clients sees: one lane of each server, merged into one catalogue.
+// Clients with the same capabilities share a view, unless a server runs per client. In that case,
+// each session has its own view.
 //
 // Owner: Views. Used on the reactor thread.
 #pragma once
@@ -56,7 +56,7 @@ struct View {
   // principal and used only if a policy filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients were last shown. They are notified of later changes.
+  // The catalogue that clients were last shown. Clients are notified of later changes to it.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // version of the catalogue; part of cursors
   bool announcing = false;

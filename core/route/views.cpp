@@ -30,9 +30,8 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
   return std::make_shared<const Catalogue>(Catalogue::build(sources, names, keep));
 }
 
-// Returns true if requests with these capabilities can use the view. If a server in the view has
-// begun to ask clients, the server needs a separate lane, and the requests therefore need a new
-// view.
+// Returns true if requests with these capabilities can use the view. Once a server in the view has
+// begun to ask clients, it needs a separate lane, so the requests need a new view.
 static bool fits_scope(const View &view, ClientCaps caps) {
   return view.caps == caps &&
          std::none_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
@@ -60,8 +59,8 @@ View &Views::join(Session &s) {
   const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
   View *view = nullptr;
   for (const auto &candidate : views_) {
-    // The capabilities of a session never change. In a scope, each request has its own
-    // capabilities.
+    // A session's capabilities never change. Sessionless requests share a scope, but each of them
+    // has its own capabilities.
     const bool fits = own == 0                       ? candidate->caps == caps
                       : RequestScopes::is_scope(own) ? fits_scope(*candidate, own_caps)
                                                      : true;
@@ -94,8 +93,8 @@ void Views::fill(View &view) {
   start_lanes(view);
 }
 
-// Must be called after all lanes have been added to the view: a lane may settle immediately, and
-// the view must then already know all of its lanes.
+// Must be called after all lanes have been added to the view, because a lane may settle
+// immediately, and the view must know all of its lanes by then.
 void Views::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
@@ -138,7 +137,7 @@ void Views::retire(ClientCaps caps) {
 }
 
 // Removes the view together with the lanes that no other view uses. If the view belongs to a single
-// session, its shared lanes are kept for a while, so that the next client can use them.
+// session, its shared lanes are kept for a while, so that they are available to the next client.
 void Views::drop(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   needs_.reactor.timer_cancel(view.idle_timer);
@@ -209,9 +208,9 @@ const Catalogue &Views::catalogue(View &view) {
   return *view.catalogue;
 }
 
-// Returns the list for the session. With a filtering policy, the list is specific to the principal.
-// Names are still resolved through the complete catalogue, because each call is evaluated
-// individually.
+// Returns the catalogue that is listed to the session. With a filtering policy, it is specific to
+// the principal. Names are still resolved through the complete catalogue, because each call is
+// evaluated individually.
 const Catalogue *Views::listed_to(View &view, const Session &s) {
   return needs_.filters.any() ? needs_.filters.of(view, s) : &catalogue(view);
 }
@@ -235,7 +234,8 @@ std::vector<std::string> Views::collisions() {
 
 // ---- waiting for the first answers of all servers ----------------------------------------------
 
-// Makes requests wait until every server has responded or failed.
+// Makes requests wait until every server has responded or failed, but for at most
+// limits.first_list_wait_ms.
 void Views::open_first_list(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   view.deadline_passed = false;
@@ -301,8 +301,8 @@ bool Views::anybody_waits() const {
                      [](const auto &view) { return !view->waiters.empty(); });
 }
 
-// A request that waits for the servers' first responses has not been forwarded yet, so it is simply
-// removed.
+// A request that is waiting for the servers' first responses has not been forwarded yet, so it only
+// has to be removed.
 std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
   if (s.view == nullptr) return std::nullopt;
   auto &waiters = s.view->waiters;
@@ -372,8 +372,8 @@ void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
 void Views::wake(View &view, const std::vector<Lane *> &unlisted) {
   if (unlisted.empty()) return;
   open_first_list(view);
-  // All lanes are marked as expected before any of them is started, because a lane may fail as soon
-  // as it is started.
+  // All lanes are marked as expected before the first one is started, because a lane may fail as
+  // soon as it is started.
   for (Lane *lane : unlisted) lane->expect();
   for (Lane *lane : unlisted) lane->start();
 }
@@ -459,7 +459,7 @@ void Views::place_all() {
   for (const auto &view : views_) place_lanes(*view);
 }
 
-// Adds the lanes of new servers and sorts all lanes in profile order.
+// Adds the lanes of new servers and sorts all lanes into profile order.
 void Views::place_lanes(View &view) {
   std::vector<Lane *> lanes;
   for (const auto &upstream : needs_.upstreams.all()) {

@@ -39,7 +39,7 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    // Handles a request that was parked. Any session may have ended when this returns.
+    // Handles a request that was parked. When this function returns, any session may have ended.
     std::function<void(Session &session, Incoming &request)> handle_again;
     // Called when the view's lists are complete or have changed, so that the state of restored
     // clients can be set up.
@@ -65,7 +65,7 @@ class Views {
   // clients.
   void retire(ClientCaps caps);
   // Creates and starts the view for clients without capabilities. Called before the first client
-  // connects.
+  // has connected.
   void start_pinned();
   // Destroys all views but keeps the lanes. No other function may be called afterwards.
   void end_all();
@@ -92,8 +92,8 @@ class Views {
   // ---- waiting for servers ----
   // Parks the request, or sends an error response if a limit is exceeded.
   void wait(View &view, Incoming &request);
-  // Removes the parked request with this ID because the client has cancelled it. Returns nullopt if
-  // no such request is parked.
+  // Removes the parked request with this ID, because the client has cancelled it, and returns the
+  // request's reply address. Returns nullopt if no such request is parked.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
   // Discards the parked requests of a client that has disconnected.
   void drop_waiters(Session &session);
@@ -109,7 +109,8 @@ class Views {
   // Starts the lazy servers whose lists are unknown, unless this has been done before. Called when
   // a client requests a list.
   void wake_unlisted(View &view);
-  // Starts the lazy servers that may offer this name. Called when a client calls an unlisted name.
+  // Starts the lazy servers that may offer this name. Called when a client uses a name that is not
+  // listed.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
   // Returns true if a server that may offer this name is still connecting and its stored list is
   // shown in the meantime. The request should then wait once, up to limits.first_list_wait_ms, for

@@ -78,7 +78,7 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
   }
 }
 
-// Fails the call to which the message may have belonged. Returns the error to log.
+// Fails the call to which the invalid message may have belonged. Returns the error to log.
 std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_view message,
                              const mcp::ScanError &error) {
   ++needs_.counters.bad_upstream_messages;
@@ -194,8 +194,8 @@ struct WireEdge::BatchInHand {
   }
 };
 
-// Batches are accepted in every revision: this costs nothing, and servers of every revision send
-// them.
+// Batches are accepted in every revision, because this costs nothing, and there are servers of
+// every revision that send them.
 void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
   BatchInHand batch{*this, handle, hint};
   mcp::for_each_element(message,
@@ -207,7 +207,7 @@ void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view m
   needs_.log(BH_LOG_WARN, batch.first_bad + more);
 }
 
-// Returns false if the remaining messages must be ignored.
+// Handles one message of a batch. Returns false if the remaining messages must be ignored.
 bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
   WireLane *lane = find(batch.lane);
   if (lane == nullptr) return false;

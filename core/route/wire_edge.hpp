@@ -47,7 +47,7 @@ class WireEdge {
   void detach(bh_lane lane);
   // Removes a connection that could not be opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // Called when the connector has released the connection. It must do so after every close.
+  // Called when the connector has released the connection, which it must do after every close.
   void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
   // Returns null if the handle is unknown or its connection is being closed.

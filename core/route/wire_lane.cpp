@@ -95,8 +95,9 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
   return e;
 }
 
-// Returns false if the request was not sent; the exchange has then ended. The exchange may also
-// have ended if it returns true, because the response may arrive during the call.
+// Returns false if the request was not sent; in this case, the exchange has ended. If the function
+// returns true, the exchange may have ended as well, because the response may arrive during the
+// call.
 bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
                             std::uint32_t flags, std::span<const bh_header> headers) {
   bh_lane_message message{};
@@ -216,7 +217,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   send_request(e, parts, splice.count(), flags, *headers);
 }
 
-// Composes headers if the wire may have them. A wire without headers ignores them.
+// Composes headers if the connection may carry headers. A connection that cannot carry them ignores
+// them.
 Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
                                                          const RequestHeaders::Values &values) {
   if (!edge.stateless() || !may_take_headers(upstream_.def())) return std::span<const bh_header>{};

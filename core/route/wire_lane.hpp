@@ -55,22 +55,23 @@ class WireLane final : public Lane, private Listening::Wire {
   // response.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
-  // Returns the form of the server's answers, or null if it is the form that revisions with
-  // sessions have.
+  // Returns the form of the server's responses, or null if they have the form that revisions with
+  // sessions define.
   const AnswerForm *answer_form() const noexcept {
     return edge_ == nullptr ? nullptr : edge_->answer_form();
   }
-  // Called when a request failed in a way that suggests a server of another protocol generation. A
-  // server over HTTP may have been replaced by such a server without the lane noticing. The lane
-  // therefore sends server/discover, and opens a new connection if the server rejects it.
+  // Called when a request has failed in a way that suggests a server of another protocol
+  // generation. If the server uses HTTP, it may have been replaced by such a server without the
+  // lane noticing. The lane therefore sends server/discover, and opens a new connection if the
+  // server rejects this request.
   void recheck();
   // Called when the server has rejected the call because of its headers. Reads the list of tools
   // again and then sends the call again, but only once for each call. Returns false if the call is
-  // not sent again and must be answered.
+  // not sent again, so the client must receive a response.
   bool renew_headers(Exchange &exchange);
   // Returns true if the error shows that a server over HTTP was replaced by one without sessions.
   bool denies_sessions(const Message &answer) const;
-  // Opens a new connection, because the server was replaced.
+  // Opens a new connection because the server has been replaced.
   void reopen();
   // Called when the server has acknowledged subscriptions/listen.
   void listen_acknowledged(const Message &message);
@@ -80,7 +81,7 @@ class WireLane final : public Lane, private Listening::Wire {
   bh_lane handle() const noexcept override { return handle_; }
 
  private:
-  // Prefixes the text with the server's name, unless the connector has done so.
+  // Prefixes the text with the server's name, unless the connector has already done so.
   std::string about(std::string_view text) const;
   struct Listing {
     bool running = false;
@@ -137,7 +138,7 @@ class WireLane final : public Lane, private Listening::Wire {
   void watch_idleness();
   void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
-  // Resource subscriptions if the server has no sessions.
+  // Resource subscriptions at a server without sessions.
   void take_subscription(Exchange &exchange);
   void listen_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message);
   // Listening::Wire

@@ -56,7 +56,8 @@ void WireLane::watch_idleness() {
                                             }));
 }
 
-// Stops the server. Its items stay listed, so clients do not notice that it has stopped.
+// Stops the server if it has been idle for long enough. Its items stay listed, so clients do not
+// notice that it has stopped.
 void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
@@ -98,9 +99,9 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   reason_ = host_.without_credentials(error.text).value_or(error.text);
   host_.log(BH_LOG_WARN, about(reason_));
   // Requests that were sent are never repeated, because the server may have executed them. Unsent
-  // requests wait for the retry, but only if the connection was ready before. While requests fail,
-  // a client may send new calls. They are queued, and the decision in regain() also applies to
-  // them.
+  // requests wait for the retry, but only if the connection was ready before. While requests are
+  // being failed, clients may send new calls. These calls are queued, and regain() decides about
+  // them as well.
   losing_ = true;
   drop_wire();
   fail_exchanges(error, !was_ready || draining_);
@@ -177,8 +178,8 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
                                              }));
 }
 
-// The tools of a lost server stay listed for limits.grace_ms. Most servers return within this time,
-// and if the tools were removed, every client would have to fetch its list twice.
+// The tools of a lost server stay listed for limits.grace_ms, because most servers return within
+// this time. If the tools were removed, every client would have to fetch its list twice.
 void WireLane::start_grace() {
   if (grace_timer_ != 0) return;
   grace_timer_ = host_.reactor().timer_start(this, host_.limits().grace_ms,

@@ -1,5 +1,5 @@
-// How a lane learns of changes at a server without sessions: it uses subscriptions/listen in place
-// of resources/subscribe.
+// Reports changes at a server without sessions to the lane, using subscriptions/listen in place of
+// resources/subscribe.
 #include "bulkhead/cpp/basics.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
@@ -8,8 +8,9 @@
 
 namespace bulkhead {
 
-// Handles a client's resources/subscribe or resources/unsubscribe, which this server does not have.
-// No message is sent to the server for this request alone, so it does not count as in flight.
+// Handles a client's resources/subscribe or resources/unsubscribe request for a server that does
+// not have these methods. No message is sent to the server for this request alone, so it does not
+// count as in flight.
 void WireLane::take_subscription(Exchange &e) {
   e.sent = true;
   e.takes_place = false;
@@ -84,7 +85,8 @@ void WireLane::listen_acknowledged(const Message &message) {
   listening_.acknowledged(parse_number(id), mcp::member(params, "notifications"));
 }
 
-// Called when the subscriptions/listen request has ended, with or without a response.
+// Called when the subscriptions/listen request has ended. If it ended without a response, `scan` is
+// null.
 void WireLane::listen_answered(std::uint64_t exchange, const mcp::Scan *scan,
                                std::string_view message) {
   const bool error = scan != nullptr && scan->kind == mcp::Kind::error;

@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint32_t max_pages = 10'000;
 constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
 
-// Removes the page that begins at item `second` if it is identical to the page at `first`.
+// Removes the page that starts at item `second` if it is identical to the page that starts at item
+// `first`.
 void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
   const auto bytes_from = [list](std::size_t item) {
     return item < list->items.size() ? list->items[item].raw.begin
@@ -75,8 +76,8 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     listing.hints = listing.pages == 0 ? hints : listing.hints.with(hints);
     auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
                             &listing.incoming);
-    // A server that ignores cursors returns the cursor that it has just received. It would send its
-    // only page forever.
+    // A server that ignores cursors returns the cursor that it has just received, and would send
+    // its only page forever.
     const bool again =
         next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
     if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
@@ -210,7 +211,7 @@ void WireLane::inherit(const Lane &former) {
   start_grace();
 }
 
-// Lists the items that the server sent earlier, to this process or another one.
+// Uses the stored list, which the server sent earlier to this process or to another one.
 void WireLane::recall() {
   if (listed_ || session_ != 0) return;
   const std::string *text = upstream_.kept_list(caps_);
@@ -227,7 +228,7 @@ void WireLane::recall() {
   host_.items_changed(*this);
 }
 
-// Lists of a client's own connection belong to that client and are not stored.
+// The lists from a client's own connection belong to that client and are not stored.
 void WireLane::keep_list() {
   if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
   const std::string text =

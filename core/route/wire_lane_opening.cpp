@@ -15,9 +15,9 @@
 namespace bulkhead {
 namespace {
 
-// Returns what the failure of an opening request shows about the server's generation. Over HTTP, a
-// server of another generation responds with a status such as 400, 404 or 405, which the connector
-// reports as a protocol error.
+// Returns what the failure of an opening request says about the server's protocol generation. Over
+// HTTP, a server of another generation responds with a status such as 400, 404 or 405, which the
+// connector reports as a protocol error.
 Opening::Refusal meaning_of(bh_status failure) {
   switch (failure) {
     case BH_E_PROTOCOL:
@@ -55,7 +55,7 @@ void WireLane::open_conversation() {
   send_opening();
 }
 
-// All opening requests of a connection share one connect time-out.
+// All opening requests for a connection share one connect time-out.
 void WireLane::send_opening() {
   const ServerEdge &edge = opening_.edge();
   const std::uint64_t passed_ms = (host_.reactor().now_ns() - opening_since_ns_) / 1'000'000;
@@ -167,8 +167,8 @@ void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
   if (handle_ != 0) opened_with(edge, *std::move(opened));
 }
 
-// The error may repeat credentials from the request. It is masked before it is cut, because a
-// partial credential would not be recognized.
+// The server's error may repeat credentials from the request. They are masked before the text is
+// truncated, because part of a credential would not be recognized.
 Error WireLane::rejection(std::uint64_t exchange, const mcp::Scan &scan,
                           std::string_view message) const {
   const std::string_view error = scan.error.in(message);
@@ -196,14 +196,14 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   if (handle_ != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
-  // Subscribe before reading the lists, so that no change is missed after a list was read.
+  // Subscribe before reading the lists, so that no change is missed after a list has been read.
   if (handle_ == handle && edge.stateless()) listening_.start(server_caps_);
   if (handle_ == handle) start_first_lists();
 }
 
 // Requests all lists at once, in one round trip instead of four. The wanted lists are registered
-// first, because a connector may deliver a response inside the call, or report a change to a list
-// that has not been requested yet.
+// first, because a connector may deliver a response while the request is still being sent, or
+// report a change to a list that has not been requested yet.
 void WireLane::start_first_lists() {
   const bh_lane handle = handle_;
   const std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,

@@ -1,4 +1,4 @@
-// How a lane opens a connection to a server whose protocol generation is not known.
+// Tests how a lane opens a connection to a server whose protocol generation is not known.
 #include "bulkhead/cpp/clock.hpp"
 #include "route/lane_world.hpp"
 #include "route/stateless_server_edge.hpp"
@@ -306,8 +306,8 @@ TEST_CASE("a call with outdated headers is sent again once, after the list of to
   w.list();
   CHECK(w.again == std::vector<std::uint64_t>{w.last->id});
   CHECK(w.lane->exchanges.size == 0);
-  // The second time, the list is read again, but the call is not sent again: it gets the server's
-  // error.
+  // The second time, the list is read again, but the call is not sent again: the client gets the
+  // server's error.
   Exchange &second = *w.table.open();
   second.call = w.last;
   second.method = mcp::Method::tools_call;

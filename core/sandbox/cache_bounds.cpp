@@ -55,8 +55,8 @@ void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes the files in the folder `name` and moves its subfolders up to `top`, so removal never
-// descends more than one level.
+// Removes the files in the folder `name` and moves its subfolders up to `top`. Removal therefore
+// never descends more than one level.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());

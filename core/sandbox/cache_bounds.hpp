@@ -1,8 +1,8 @@
-// CacheBounds limits the disk space of server caches (cache/SERVER in the state folder) without a
-// kernel quota. It measures a cache after the server starts, at intervals while the server runs,
-// and after the server exits. If a cache exceeds its limit, CacheBounds logs a warning, marks the
-// cache with a file, and empties it before the server's next start. Between two measurements, a
-// server can still fill the disk.
+// CacheBounds limits the disk space that server caches (cache/SERVER in the state folder) use,
+// without a kernel quota. It measures a cache after the server starts, at intervals while the
+// server runs, and after the server exits. If a cache exceeds its limit, CacheBounds logs a
+// warning, marks the cache with a file, and empties it before the server's next start. Between two
+// measurements, a server can still fill the disk.
 //
 // A private thread measures and removes caches. It is started together with the first server.
 // Internal to core/sandbox. Owner: a Spawner. The public functions must be called on one thread.
@@ -54,8 +54,8 @@ class CacheBounds {
   CacheBounds(const CacheBounds &) = delete;
   CacheBounds &operator=(const CacheBounds &) = delete;
 
-  // Must be called before a process of this server starts. If the server's cache is marked as too
-  // large and the server has no running process, the cache is moved aside for removal.
+  // Must be called before a process of this server is started. If the server's cache is marked as
+  // too large and the server has no running process, the cache is moved aside for removal.
   void make_room(const std::string &server);
   // `bytes` is the cache limit; 0 means no limit.
   void started(const std::string &server, std::uint64_t bytes);

@@ -57,7 +57,7 @@ void default_signals() {
 }
 
 // Closes all descriptors that the child does not need. If this process kept a copy of a connection,
-// the connection would stay open after the parent closes it.
+// the connection would stay open even after the parent had closed it.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
   for (std::size_t i = 0; i < plan.kept_count; ++i) {
@@ -223,13 +223,13 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // Make /proc read-only. Otherwise, the server could write to /proc/sys, which belongs to its user
-  // in the user namespace.
+  // Make /proc read-only. Otherwise, the server could write to files in /proc/sys, which its user
+  // owns in the user namespace.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
-// Mounts one visible entry in a mirror. Skips the entry, without an error, if it was removed, has
-// changed its type, or is unreachable (on a network file system whose server is down).
+// Mounts one visible entry of a mirrored folder. Skips the entry, without an error, if it was
+// removed, has changed its type, or is unreachable (on a network file system whose server is down).
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -343,9 +343,9 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit. The kernel counts, for each user, the descriptors in transit
-// over sockets. A process cannot send descriptors while this count exceeds its own limit, so a
-// server is blocked long before the gateway is.
+// This is well below the gateway's own limit. The kernel counts each user's descriptors that are in
+// transit over sockets. A process cannot send descriptors while this count exceeds its own limit,
+// so a server is blocked long before the gateway is.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -379,10 +379,10 @@ void drop_privileges(ChildPlan *plan) {
   }
 }
 
-// Enters the control groups before the server's process is created, so that it is counted in them.
-// Runs as the user who created the parent groups; the user namespace maps this user's ID to itself.
-// A change of group can take the kernel several milliseconds (an RCU grace period) and blocks all
-// other group changes, so parallel starts share the wait.
+// Enters the control groups before the server's process is created, so that the process is counted
+// in them. Runs as the user who created the parent groups; the user namespace maps this user's ID
+// to itself. Changing groups can take the kernel several milliseconds (an RCU grace period) and
+// blocks all other group changes, so parallel starts share the wait.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;
@@ -401,7 +401,7 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
     if (::getppid() != plan->pid) ::_exit(127);  // the first process has already exited
   }
   ::setsid();
-  // Changes to the working directory by path because the view may hide the inherited one.
+  // Change to the working directory by its path, because the view may hide the inherited directory.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
@@ -415,7 +415,7 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Closes all other descriptors on exec, including descriptors that other code opened without
+  // Close all other descriptors on exec, including descriptors that other code opened without
   // O_CLOEXEC.
   ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   sigset_t none;

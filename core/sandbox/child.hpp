@@ -1,7 +1,7 @@
 // Runs a child from clone() until it executes its program. During that time, the child uses the
 // parent's memory. Internal to core/sandbox; the public interface is spawn.hpp.
 //
-// A start creates two processes. The first process builds the file system view if namespaces are
+// Each start creates two processes. The first process builds the file system view if namespaces are
 // available, and then executes child_init.c. The second process executes the server.
 #pragma once
 
@@ -62,8 +62,8 @@ struct ChildMount {
   int tree = -1;
 };
 
-// A control group that the child creates and enters in one hierarchy; see ServerGroups::Part. A
-// null limit means no limit.
+// A control group that the child creates and enters in one cgroup hierarchy; see
+// ServerGroups::Part. A null limit means no limit.
 struct ChildGroup {
   int parent = -1;  // -1: no group
   const char *folder = nullptr, *procs = nullptr;
@@ -75,8 +75,8 @@ struct ChildGroup {
 bool enter_group(const ChildGroup &group) noexcept;
 
 // The progress of a start. Before `identified`, the child's pid is unknown and the child
-// temporarily changes the gateway's own process, so only one start may be in this phase. At
-// `viewed`, all steps that the kernel might not support have succeeded. At `over`, both programs
+// temporarily changes the gateway's own process, so only one start at a time may be in this phase.
+// At `viewed`, all steps that the kernel might not support have succeeded. At `over`, both programs
 // are running or the start has failed, and the child no longer uses the plan.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 

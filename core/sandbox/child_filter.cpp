@@ -124,8 +124,8 @@ class Program {
   const sock_fprog &whole() const noexcept { return whole_; }
 
  private:
-  // Allows only socket families that are confined by the network namespace. Others bypass it:
-  // vsock, for example, reaches the hypervisor and other guests from any namespace. Netlink is
+  // Allows only socket families that are confined by the network namespace. Other families bypass
+  // it: vsock, for example, reaches the hypervisor and other guests from any namespace. Netlink is
   // needed by getaddrinfo() and similar functions, which query routes and addresses.
   void restrict_socket_families() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};

@@ -12,7 +12,7 @@ namespace bulkhead {
 // With `mounts`, the rules restrict only writing: a server can change only the writable paths of
 // its view. The child adds the rules for the folders that it mounts itself.
 //
-// Without `mounts`, the rules grant access to everything except the hidden paths, entry by entry. A
+// Without `mounts`, the rules grant access entry by entry, to everything except the hidden paths. A
 // folder that contains a hidden path then cannot be listed, and files created in it later cannot be
 // opened. `cache` and /tmp are writable. If a path in /tmp is hidden, only TMPDIR is writable.
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache);

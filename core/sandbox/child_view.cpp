@@ -49,7 +49,8 @@ constexpr Cache caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
-// If a folder's entries are shown individually, at most this many of them are shown.
+// Some folders' entries are shown individually. This is the maximum number of entries shown per
+// folder.
 constexpr std::size_t most_kept = 64;
 // Maximum number of visible entries in a mirrored folder.
 constexpr std::size_t most_mirrored = 4096;
@@ -194,8 +195,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Hides the secrets in a home directory. In `strict` mode, the whole directory is hidden anyway,
-  // but the definition may grant a folder in it.
+  // Hides the secrets in a home directory. In `strict` mode, the whole directory is already hidden,
+  // but the definition may grant a folder inside it, so its secrets are hidden anyway.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -243,7 +244,8 @@ class Planner {
   }
 
   // Hides the gateway's own folders. This runs after the paths have been granted, so no granted
-  // path can uncover them. Only the server's own part of the caches remains visible.
+  // path can uncover them. Of the caches, only the part that belongs to this server remains
+  // visible.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
@@ -267,7 +269,7 @@ class Planner {
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      // If the user has moved a cache elsewhere, it is not replaced.
+      // Do not replace a cache that the user has moved elsewhere.
       if ((real.empty() ? place_of(at) : real) != at) continue;
       add_cache(cache, at);
       placed_.push_back(at);
@@ -315,7 +317,7 @@ class Planner {
     show(root, false, real);
   }
 
-  // These files may be symbolic links into a hidden folder.
+  // These files may be symbolic links into a hidden folder, so their targets are made visible.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
       const std::string real = real_place(path);
@@ -334,8 +336,8 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // A variable such as HOME contains the home directory, but this does not grant access to the
-    // whole directory.
+    // A configured variable such as HOME may name the home directory, but that must not grant
+    // access to the whole directory.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -482,7 +484,7 @@ class Planner {
       }
     };
     for (const std::string &place : hidden_) add_above(place);
-    // If a cache does not exist, its mount target is created in a mirror, never in the home
+    // If a cache does not exist, its mount target is created in a mirror, not in the real home
     // directory.
     for (const std::string &place : placed_) add_above(place);
     std::vector<std::string> mirrors;
@@ -555,7 +557,7 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
   std::vector<std::string> homes_;  // all home directories whose secrets are hidden
-  // How many elements at the beginning of homes_ do not come from the server's definition.
+  // The first `gateways_homes_` elements of homes_ do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
   std::map<std::string, ViewStep> steps_;  // sorted by path, so parents come first

@@ -28,8 +28,8 @@
 namespace bulkhead {
 
 struct ViewStep {
-  // In the order of ChildMount::Kind. A `mirror` is an empty folder that is mounted over the
-  // original folder. Steps of kind `entry` and `link` then fill it.
+  // Must be in the same order as ChildMount::Kind. A `mirror` is an empty folder that is mounted
+  // over the original folder. Steps of kind `entry` and `link` then fill it.
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,

@@ -116,7 +116,7 @@ class ConfineRun {
     return rules;
   }
 
-  // Opens the paths first, because the process may later have a different user ID and different
+  // Opens the paths now, because the process may later have a different user ID and different
   // namespaces.
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
@@ -133,9 +133,9 @@ class ConfineRun {
     }
     note_landlock(wanted, landlock_abi());
     auto ruleset = landlock_ruleset(wanted);
-    // The kernel supports neither Landlock nor any of the requested features. (Linux 6.1, for
-    // example, has neither TCP rules nor scopes.) note_landlock() has recorded the missing
-    // features.
+    // Either the kernel does not support Landlock, or it supports none of the requested features.
+    // (Linux 6.1, for example, has neither TCP rules nor scopes.) note_landlock() has recorded the
+    // missing features.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
     if (!ruleset)
       return fail(ruleset.error().code, confinement_.role + ": " + ruleset.error().text);

@@ -1,9 +1,9 @@
 // Confines a gateway process. A process is confined once, before it reads untrusted input. Nothing
 // can relax the confinement afterwards, not even code that has compromised the process.
 //
-// Order for a compartment: open and check files -> close_other_descriptors() -> clear_environment()
-// -> confine() -> map plugins -> read. docs/threat-model.md describes what each part protects
-// against.
+// A compartment follows this order: open and check files -> close_other_descriptors() ->
+// clear_environment() -> confine() -> map plugins -> read input. docs/threat-model.md describes
+// what each part protects against.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@
 
 namespace bulkhead {
 
-// What confine() does if the kernel does not support a part: `require` fails, `best_effort` reports
-// the part as missing.
+// What confine() does if the kernel does not support part of a confinement: with `require`, it
+// fails; with `best_effort`, it reports the part as missing.
 enum class ConfineMode : std::uint8_t { require, best_effort };
 
 struct PathRule {
@@ -51,16 +51,17 @@ struct Confinement {
   // Landlock domain with file rules cannot mount anything, so a role that builds mount namespaces
   // for its children uses `hide` instead.
   std::vector<PathRule> paths;
-  // With `namespaces`: paths to hide. An empty folder or file masks each path in a private mount
-  // namespace. Children cannot unmask them, even in their own user namespaces. Nonexistent paths
-  // are skipped.
+  // Paths to hide; used only with `namespaces`. An empty folder or file masks each path in a
+  // private mount namespace. Children cannot unmask them, even in their own user namespaces.
+  // Nonexistent paths are skipped.
   std::vector<std::string> hide;
 
   // If false, the process gets an empty network namespace. Inherited sockets still work there, but
   // socket() fails, socketpair() creates only stream and seqpacket pairs, and Landlock rejects TCP.
   bool network = false;
-  // With `network`: the TCP ports to which the process may connect. If empty, all ports are
-  // allowed. The kernel does not filter addresses or UDP, which name resolution needs.
+  // The TCP ports to which the process may connect; used only with `network`. If empty, all ports
+  // are allowed. The kernel does not restrict addresses, nor does it restrict UDP, which name
+  // resolution needs.
   std::vector<std::uint16_t> connect_ports;
   // Whether the process may also create Unix sockets. If so, it can connect to any Unix socket
   // whose file permissions allow it.
@@ -73,8 +74,8 @@ struct Confinement {
   // A limit of 0 leaves the current limit unchanged.
   std::uint64_t memory_bytes = 0;  // private writable memory
   std::uint64_t descriptors = 0;
-  // Maximum number of this user's processes and threads (in this user namespace). Reported as
-  // missing if the limit would also count the user's other programs.
+  // Maximum number of this user's processes and threads (in this user namespace). The limit is not
+  // set, and is reported as missing, if it would also count the user's other programs.
   std::uint64_t processes = 0;
   std::uint64_t file_bytes = 0;  // maximum size of a written file; writes beyond it fail with EFBIG
 
@@ -107,10 +108,10 @@ struct Enforced {
 // this. These parts are then reported as missing.
 Result<Enforced> confine(const Confinement &confinement);
 
-// Returns the paths needed by code that is loaded later: shared libraries, /dev/null, random
-// numbers, time zones.
+// Returns the paths needed by code that is loaded later: shared libraries, /dev/null, sources of
+// random numbers, and time zone data.
 std::vector<PathRule> library_paths();
-// Returns the paths that name resolution and certificate verification need.
+// Returns the paths needed for name resolution and certificate verification.
 std::vector<PathRule> network_config_paths();
 
 // Closes all descriptors except 0, 1, 2 and those in `keep`. Async-signal-safe, except that it

@@ -187,8 +187,8 @@ TEST_CASE("the environment is cleared, including in /proc") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // /proc/self/environ shows the strings with which this test was started, so the child tests its
-  // own environment.
+  // /proc/self/environ shows the environment that the test program was started with. A forked child
+  // has its own copy, so the child can clear its copy and check it.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -202,8 +202,8 @@ TEST_CASE("the environment is cleared, including in /proc") {
 TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Keeps every descriptor except `drop`, whatever numbers in_child() and the test runner
-          // use.
+          // Keep every descriptor except `drop`, because in_child() and the test runner may be
+          // using any of the others.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -230,7 +230,7 @@ TEST_CASE("probe_features() does not change this process") {
   CHECK(features.landlock == before);
   CHECK(to_lines(features).size() == 11);
   CHECK(to_lines(Features{}).front() == "landlock: no");
-  // Checks that confine() enforces each reported feature.
+  // Checks that confine() reports a part as in force exactly when the kernel supports it.
   const std::string said = in_child([]() -> std::string {
     const auto enforced = confine(reactor_role());
     return enforced ? join(enforced->in_force) : "error: " + enforced.error().text;

@@ -23,7 +23,7 @@ std::span<const std::string_view> hidden_services() noexcept;
 // engine.
 std::span<const std::string_view> container_services() noexcept;
 
-// The machine's secrets that only root can read.
+// System secrets that only root can read.
 std::span<const std::string_view> secrets_of_root() noexcept;
 
 }  // namespace bulkhead

@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns the account's home directory from the user database, or an empty string if there is none.
+// Returns this user's home directory from the user database, or an empty string if there is none.
 std::string home_of_account() {
   std::array<char, 16'384> buffer;
   passwd entry{};

@@ -5,8 +5,8 @@
 
 namespace bulkhead {
 
-// Adds the account's home directory and HOME to request->homes, the directories whose secrets are
-// hidden. Sets request->home if it is empty.
+// Adds the home directory from the user database and the one that HOME names to request->homes, the
+// directories whose secrets are hidden. Sets request->home if it is empty.
 void find_homes(ViewRequest *request);
 
 }  // namespace bulkhead

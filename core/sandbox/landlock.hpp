@@ -1,8 +1,8 @@
 // Wraps the Landlock system calls: detects the kernel's features, builds a ruleset and applies it.
 //
-// The constants are defined here because the headers of the oldest supported systems end at ABI 2.
-// A ruleset restricts only those requested rights that the running kernel supports. All other
-// rights are unrestricted; landlock_missing() lists them.
+// The constants are defined here because the headers of the oldest supported systems define only
+// those up to ABI 2. A ruleset restricts only the requested rights that the running kernel
+// supports. The other requested rights remain unrestricted; landlock_missing() lists them.
 #pragma once
 
 #include <cstdint>

@@ -43,8 +43,8 @@ std::vector<pid_t> children() {
   return out;
 }
 
-// Kills and reaps a child. Returns false if the child does not exit in time. The pid cannot be
-// reused before the child is reaped, and only this function reaps it.
+// Kills and reaps a child. Returns false if the child does not exit in time. Using the pid is safe:
+// it cannot be reused before the child is reaped, and only this function reaps the child.
 bool end(pid_t pid) {
   const OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ::kill(pid, SIGKILL);

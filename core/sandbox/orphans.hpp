@@ -1,5 +1,5 @@
-// Kills orphaned descendants of this process. They become its children if it is a child subreaper
-// (PR_SET_CHILD_SUBREAPER). Internal to core/sandbox.
+// Kills orphaned descendants of this process. Orphans become children of this process only if it is
+// a child subreaper (PR_SET_CHILD_SUBREAPER). Internal to core/sandbox.
 #pragma once
 
 #include <sys/types.h>

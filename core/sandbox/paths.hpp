@@ -40,7 +40,7 @@ std::string real_path(const std::string &path);
 // Caches the resolved locations of paths that are looked up for every view (secrets, services,
 // caches), so servers that start together share the look-ups. All entries expire together,
 // `fresh_ns` after the first look-up. Until then, changes to the file system are not noticed. Must
-// not be used for paths from a definition, because a server may have changed them.
+// not be used for paths from a definition, because a server may have changed what they refer to.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;

@@ -1,5 +1,6 @@
-// A test server that tries out operations. Each argument and each input line is one attempt, in the
-// form "what" or "what:on". For each attempt, the server prints "attempt ok" or "attempt ERRNO".
+// A test server that attempts operations. Each command-line argument and each input line requests
+// one attempt, in the form "what" or "what:on". For each attempt, the server prints "attempt ok" or
+// "attempt ERRNO".
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -173,7 +174,8 @@ bool queue(const std::string &name, int flags) {
   return true;
 }
 
-// Reads from an address that is mapped: the start of the program.
+// Tries to read one byte of another process's memory, at the address where its program starts. That
+// address is mapped.
 bool read_mapped(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
@@ -215,7 +217,8 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"queue", [](const std::string &name) { return queue(name, 0); }},
     {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
     {"namespace",
-     // For "ipc=ipc:[1]": true if this process is in a different IPC namespace.
+     // The argument has the form "ipc=ipc:[1]". Succeeds if this process is in a different IPC
+     // namespace.
      [](const std::string &name_and_id) {
        const std::size_t at = name_and_id.find('=');
        char id[64]{};

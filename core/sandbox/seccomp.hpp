@@ -24,7 +24,7 @@ struct SeccompOptions {
   bool exec = false;
   bool namespaces = false;  // with exec: namespaces, mounts
   bool debuggers = false;   // with exec: ptrace and reading other processes' memory
-  // FICLONE and syncfs, for reflink copies and durable writes.
+  // Allow FICLONE and syncfs, which are needed for reflink copies and durable writes.
   bool clones_files = false;
 };
 

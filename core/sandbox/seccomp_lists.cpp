@@ -173,7 +173,7 @@ void add_self(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_getpgrp, __NR_getrlimit});
 #endif
-  // A process may read only its own limits.
+  // A process may only read its own limits, not change them or read those of others.
   list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0)}});
   // A process may send signals only to itself, for abort(), raise() and thread cancellation.
   const auto self = static_cast<std::uint32_t>(::getpid());
@@ -265,7 +265,8 @@ CallList everything_but_dangerous(const SeccompOptions &options) {
   if (!options.debuggers) {
     list.refuse({__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev});
   }
-  // Rejects injecting characters into a terminal, where they would appear as the user's input.
+  // Prevents the process from injecting characters into a terminal, where they would appear as the
+  // user's input.
   list.allow_if(__NR_ioctl, {{is_not(1, TIOCSTI), is_not(1, TIOCLINUX)}});
   if (!options.namespaces) {
     list.refuse({__NR_unshare, __NR_setns, __NR_mount, __NR_umount2, __NR_pivot_root,

@@ -1,4 +1,5 @@
-// Defines the rules in system call lists and assembles a list into a filter program.
+// Defines the rules that make up a system call list, and assembles such a list into a filter
+// program.
 #pragma once
 
 #include <linux/filter.h>
@@ -27,8 +28,8 @@ struct Verdict {
   std::vector<AllOf> one_of;
 };
 
-// Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`; higher
-// numbers are unknown.
+// Verdicts by call number. `otherwise` applies to unlisted numbers up to `last_known`. Higher
+// numbers are treated as unknown.
 struct CallList {
   std::map<std::uint32_t, Verdict> calls;
   Answer otherwise = Answer::refuse;

@@ -43,14 +43,14 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes groups that were left behind by gateway processes that have exited.
+  // Removes groups left behind by gateway processes that have exited.
   static void remove_leftovers();
 
-  // Plans the next server's group. The child itself creates the group. The kernel serializes all
-  // group changes, and this thread would otherwise have to wait for them.
+  // Plans the next server's group. The child itself creates the group, because the kernel
+  // serializes all group changes and this thread would otherwise have to wait for them.
   Group plan(const Limits &limits);
-  // Removes a group after its last process has exited. If the group is still in use, its removal is
-  // tried again on the next call.
+  // Removes a group after its last process has exited. If the group is still in use, the next call
+  // tries again to remove it.
   void remove(const std::string &name);
 
  private:

@@ -102,7 +102,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retry without namespaces. Later starts will not use namespaces, either.
+  // Retry without namespaces. Later starts will not use them either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -116,8 +116,8 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
-// Returns true for steps that fail for every server if the kernel or its configuration does not
-// support them.
+// Returns true for steps that fail for every server if the kernel, or its configuration, does not
+// support namespaces.
 bool is_namespace_step(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
@@ -147,8 +147,8 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox(launch.missing_parts));
 }
 
-// Returns true if starts can continue on other threads. This requires a reactor, which is notified
-// when a start has finished.
+// Returns true if children can be started on other threads. This requires a reactor, which is
+// notified when a start has finished.
 bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
@@ -158,13 +158,13 @@ bool Spawner::can_start_asynchronously() {
                                                          finished, &watch_) == BH_OK;
 }
 
-// Begins a start. Returns true if the required steps have succeeded and the start continues on
-// another thread, or false if the start is over.
+// Begins starting a child. Returns true if the steps that must be awaited have succeeded and the
+// start continues on another thread. Returns false if the start is already over.
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
   if (can_start_asynchronously() && starters_->start(&plan)) {
-    // If an earlier child has completed these steps, the kernel supports them, and the caller need
-    // not wait for them.
+    // If an earlier child has completed the namespace steps, the kernel supports them, so the
+    // caller need not wait for them.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
     const SpawnStep failed = plan.failed;
@@ -351,7 +351,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
       ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED | WNOHANG);
   if (result == 0 && info.si_pid == 0) return BH_PENDING;
   if (child->launch) {
-    // Does not wait long because the child has exited.
+    // The child has exited, so this wait is short.
     wait_for(child->launch->plan, SpawnPhase::over);
     starters_->forget(&child->launch->plan);
     settle(*child);

@@ -52,15 +52,15 @@ struct SpawnOptions {
   // server has no PID namespace and its first process was killed externally. Only for programs that
   // do not themselves start processes in other sessions.
   bool adopt = false;
-  // Control groups that were created before this process was confined, for use if its confinement
-  // prevents it from creating them. If null, they are created together with the first confined
-  // child.
+  // The control groups for servers. If the confinement of this process prevents it from creating
+  // control groups, they must be created before the process is confined and passed here. If null,
+  // they are created together with the first confined child.
   std::shared_ptr<ServerGroups> groups;
   // The size limit for a server's /tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
-  // Called by spawn(), reap() or the event loop after missing() has grown.
+  // Called by spawn(), reap() or the event loop after a part has been added to missing().
   std::function<void()> on_missing;
   // Logs one line for the operator. The text never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;
@@ -73,16 +73,17 @@ class Spawner {
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
 
-  // bh_host_spawn specifies these functions.
+  // See bh_host_spawn for a description of these functions.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
   bh_status kill(bh_child_id child, std::int32_t signal);
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
   // Returns the parts of a sandbox that are unavailable, as stable identifiers: namespaces,
-  // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes; process-limit if
-  // running as root, whose processes no other limit counts; memory-group for a server with a memory
-  // limit. A part is added when the first child needs it.
+  // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes, process-limit and
+  // memory-group. process-limit is reported only if the gateway runs as root, because no other
+  // limit counts root's processes. memory-group is reported only for a server with a memory limit.
+  // A part is added when the first child needs it.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:

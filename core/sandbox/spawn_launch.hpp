@@ -1,5 +1,5 @@
-// Defines the state of a start in progress. spawn_prepare.cpp fills it in before the process
-// exists, and spawn.cpp uses it from then on. Internal to these two files.
+// Defines the state of a child that is being started. spawn_prepare.cpp fills it in before the
+// process exists; from then on, spawn.cpp uses it. Internal to these two files.
 #pragma once
 
 #include <fcntl.h>
@@ -35,8 +35,8 @@ struct Spawner::Launch {
   }
 };
 
-// Moves a descriptor above 2. Otherwise, calling dup2() for a standard descriptor could overwrite
-// it or have no effect.
+// Moves a descriptor to a number above 2. Otherwise, calling dup2() for a standard descriptor could
+// overwrite it or have no effect.
 inline OwnedFd above_standard(int fd) {
   if (fd < 0 || fd > 2) return OwnedFd(fd);
   OwnedFd low(fd);

@@ -1,5 +1,5 @@
-// Prepares everything for a start before the process exists: pipes, the file system view, Landlock
-// rules, control groups, and the plan that the child executes.
+// Prepares everything that is needed to start a child before its process exists: pipes, the file
+// system view, Landlock rules, control groups, and the plan that the child executes.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,10 +25,11 @@ namespace {
 
 using Mode = ChildPolicy::Mode;
 
-// A folder in the server's scratch /tmp, which is initially empty.
+// The working directory of a server that starts in a private folder. It is in the server's scratch
+// /tmp, so it is initially empty.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
-// Creates a pipe of which only the gateway's end is non-blocking. Each end has its own O_NONBLOCK
+// Creates a pipe. Only the gateway's end is non-blocking, because each end has its own O_NONBLOCK
 // flag.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   int fds[2];
@@ -99,7 +100,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
     // If parts of /proc are hidden on this machine (as in a container), the kernel rejects a new
-    // /proc mount.
+    // /proc mount. The mount is therefore optional unless `require` is set.
     mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
@@ -194,7 +195,7 @@ void Spawner::choose_folder(Launch &launch) {
     } else {
       const std::string own = make_cache_folder(options_.state_dir, launch.server);
       launch.cwd = make_private_folder(own, "cwd");
-      // "/" contains no project files.
+      // On failure, start in "/", which contains no project files.
       if (launch.cwd.empty()) launch.cwd = "/";
     }
     // Prevents Python from searching the working directory for modules before its own folders.
@@ -227,7 +228,8 @@ void Spawner::prepare_groups(Launch &launch) {
                    "cannot create a control group, so memory_bytes limits each process of a server "
                    "separately");
   }
-  // One more than the server's own limit because the first process of the sandbox is also counted.
+  // The group's limit is one higher than the server's, because the first process of the sandbox is
+  // also counted.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
   const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
   for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {

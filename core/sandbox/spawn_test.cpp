@@ -156,7 +156,7 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
-  // Sends an attempt to the running child and returns its result.
+  // Asks the running child to make another attempt, and returns the result.
   const std::string &later(const std::string &attempt) {
     const std::string line = attempt + "\n";
     REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
@@ -311,7 +311,7 @@ TEST_CASE("credentials created or replaced after the start are not visible") {
   }
   if (namespaces) CHECK(run.later("chmod:" + w.home + "/project/old.txt") == "EROFS");
   put_file(w.home + "/later.txt");
-  // Documented limitation: the new file is not visible until the next start.
+  // This is a documented limitation: the new file is not visible until the server is started again.
   CHECK(run.later("read:" + w.home + "/later.txt") != "ok");
   put_file(w.home + "/project/later.txt");
   CHECK(run.later("read:" + w.home + "/project/later.txt") == "ok");
@@ -735,7 +735,7 @@ TEST_CASE("control groups count processes and are removed with their servers") {
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The target of the symbolic link is the path of the folder.
+    // The target of the symbolic link is the path of the parent folder.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -790,7 +790,7 @@ TEST_CASE("a server without network access has only a private loopback interface
 
 namespace {
 
-// IPC objects that are created outside any sandbox. All of them have the same name.
+// IPC objects that are created outside any sandbox. Their names are derived from the same key.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -1149,7 +1149,7 @@ TEST_CASE("only a host with the adopt option kills the orphans of a killed first
   if (!adopt) return;
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  // A process that this program started and that does not belong to a server.
+  // This process was started by this program and does not belong to a server.
   const pid_t own = ::fork();
   if (own == 0) {
     for (;;) ::pause();
@@ -1195,7 +1195,7 @@ TEST_CASE("the exit status of a server is reported in every type of sandbox") {
 TEST_CASE("a child leads a session, with default signal handling and no inherited descriptors") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
-  // Without O_CLOEXEC, as other code might open it.
+  // Opened without O_CLOEXEC, as other code in this process might do.
   const int inherited = ::open("/dev/null", O_RDONLY);
   sigset_t pipe_signal, before;
   ::sigemptyset(&pipe_signal);
@@ -1311,7 +1311,7 @@ TEST_CASE("more children than threads can start in parallel without leaking desc
   siginfo_t info{};
   CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
   w.spawner.reset();
-  // A joined thread may be listed for a moment, until the kernel has removed it.
+  // A joined thread may still be listed for a moment, until the kernel has removed it.
   for (int i = 0; i < 5'000 && count_own("task") != 1; ++i) ::usleep(1'000);
   CHECK(count_own("task") == 1);
 }

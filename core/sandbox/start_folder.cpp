@@ -26,8 +26,8 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// A program's options, in lists whose items are separated by single spaces. If an option is in none
-// of the lists, the next argument is not its value.
+// A program's options, in lists whose items are separated by single spaces. An option that is in
+// none of the lists does not take the next argument as its value.
 struct Options {
   // Options that take the next argument as their value, unless they contain '='.
   std::string_view valued;
@@ -377,7 +377,7 @@ std::string make_private_folder(const std::string &parent, const std::string &na
   const std::string path = parent + "/" + name;
   struct stat info{};
   std::error_code error;
-  // Does not follow links, because the server may have written to the parent folder.
+  // Does not follow links, because the server may have created a link in the parent folder.
   if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
     std::filesystem::remove(path, error);
   }

@@ -14,7 +14,7 @@ namespace bulkhead {
 // Returns true if the server runs a package by name and does not depend on its working directory,
 // that is, `cwd` is empty and no argument is a relative path. The recognized commands are npx, npm
 // exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx,
-// python -m and similar (see the table in start_folder.cpp), also if they are run through env, nice
+// python -m and similar (see the table in start_folder.cpp), even if they are run through env, nice
 // or corepack. Shell commands (sh -c) are not analyzed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);

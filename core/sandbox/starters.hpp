@@ -24,12 +24,13 @@ namespace bulkhead {
 // The stacks of a child's two processes while they run the gateway's code.
 class ChildStacks {
  public:
-  // Call stacks are shallow and hold at most one path.
+  // This is sufficient because the calls are not deeply nested and the stack holds at most one
+  // path.
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Sets the upper ends of the stacks, which are 16-byte aligned as the calling conventions
-  // require.
+  // Stores the upper ends of the stacks in the plan. They are 16-byte aligned, as the calling
+  // conventions require.
   void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
@@ -53,9 +54,9 @@ class Starters {
   bool prepare();
   // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // Queues a plan and borrows it until it is `over`. The plan stays listed until next_finished()
-  // returns it or forget() removes it. Returns false if no thread is available and none can be
-  // created.
+  // Queues a plan. The plan is borrowed until its phase is `over`, and it stays in the list until
+  // next_finished() returns it or forget() removes it. Returns false if no thread is available and
+  // none can be created.
   bool start(ChildPlan *plan);
   ChildPlan *next_finished() noexcept;  // returns null if no finished plan is left
   void forget(ChildPlan *plan) noexcept;

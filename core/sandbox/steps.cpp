@@ -85,7 +85,8 @@ int become(uid_t user, gid_t group) {
 int drop_bounding_set() {
   for (unsigned long capability = 0; capability < 64; ++capability) {
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
-    // EINVAL: beyond the last capability. EPERM: the process may not change its bounding set.
+    // EINVAL: the number is higher than that of the last capability. EPERM: the process may not
+    // change its bounding set.
     return errno == EINVAL || errno == EPERM ? 0 : errno;
   }
   return 0;

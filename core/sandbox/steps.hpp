@@ -12,7 +12,7 @@
 
 namespace bulkhead::steps {
 
-// Creates private namespaces. `flags` contains CLONE_NEW* flags without CLONE_NEWUSER. For an
+// Creates private namespaces. `flags` contains CLONE_NEW* flags other than CLONE_NEWUSER. For an
 // ordinary user, the namespaces are created in a user namespace that maps only this user.
 // Afterwards, the process may have capabilities in these namespaces.
 struct Isolated {
@@ -23,7 +23,7 @@ Isolated own_namespaces(int flags);
 int own_user_namespace();  // creates only the user namespace
 
 // Hides paths in a private mount namespace. Each path is masked by /dev/null or by an empty,
-// read-only, inaccessible folder. Mount changes do not propagate to the outside.
+// read-only, inaccessible folder. Mount changes do not propagate to other namespaces.
 int hide_paths(const std::vector<std::string> &paths);
 
 int become(uid_t user, gid_t group);  // sets all IDs and drops all supplementary groups; root only

@@ -23,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// For this long after each poll, the gateway lets calls wait for approval.
+// Each poll tells the gateway to let calls wait for approval for this long.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view other_screen = "\x1b[?1049h\x1b[?25l",
                            first_screen = "\x1b[?25h\x1b[?1049l";
 
-// Returns the length of the first key in bytes. Arrow keys have three bytes.
+// Returns the number of bytes in the encoding of the first key. Arrow keys have three bytes.
 std::size_t key_bytes(std::string_view text) noexcept {
   if (text.size() >= 3 && text[0] == '\x1b' && (text[1] == '[' || text[1] == 'O')) return 3;
   return 1;

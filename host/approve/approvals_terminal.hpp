@@ -22,7 +22,7 @@ class KeyTerminal {
   KeyTerminal &operator=(const KeyTerminal &) = delete;
 
   // Waits at most wait_ms for a key, such as "a" or "\x1b[A". Returns an empty string if no key was
-  // pressed, and nullopt if the terminal was closed.
+  // pressed in that time, and nullopt if the terminal was closed.
   std::optional<std::string> key(std::uint64_t wait_ms);
   // Replaces the contents of the screen. Returns false if the terminal was closed.
   bool show(std::string_view text);

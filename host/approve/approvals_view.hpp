@@ -1,5 +1,5 @@
-// Implements the live list of `bulkhead approvals watch`, apart from the terminal: selection, keys
-// and drawing. Used on one thread.
+// Implements the live list of `bulkhead approvals watch`: selection, keys and drawing. Does not
+// access the terminal itself. Used on one thread.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ std::string all_params(const SeenQuestion &question);
 
 // Formats pending requests as a table. Returns an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// Lists the requests that are still pending when the watch ends, and explains how to approve or
-// deny them. Returns an empty string if there are none.
+// Returns a message that lists the requests that are still pending when the watch ends and explains
+// how to approve or deny them. Returns an empty string if there are none.
 std::string pending_text(const std::vector<SeenQuestion> &questions);
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 

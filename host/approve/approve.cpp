@@ -218,7 +218,7 @@ class Approving {
     }
     run.wait_settled();
     for (const auto &status : run.host().status().servers) {
-      // A lazy server is idle here. The list request starts it.
+      // A lazy server is idle at this point. The list request starts it.
       if (status.state == ServerState::ready || status.state == ServerState::idle) continue;
       return fail(BH_E_UNAVAILABLE, status.reason);
     }

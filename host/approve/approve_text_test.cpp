@@ -1,4 +1,4 @@
-// Tests the description that the user reads before approving a server (row F10).
+// Tests the description that the user reads before approving a server.
 #include "approve/approve_text.hpp"
 
 #include <catch2/catch.hpp>

@@ -35,7 +35,7 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Returns true if the text consists of random letters and digits and contains no words or file
+// Returns true if the text looks like a random string of letters and digits, without words or file
 // names.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
@@ -51,7 +51,7 @@ std::string visible(std::string_view text) {
 }
 
 // Masks a piece of a value. If the piece is long and *shows is true, its first characters are shown
-// and *shows becomes false. In this way, each value shows the beginning of only one piece.
+// and *shows becomes false, so only one piece of each value shows its beginning.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -199,8 +199,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Finds the password in "user:password@" after "://". If there is only "user@", finds the user part
-// if it looks like a token.
+// Finds the password in "user:password@" after "://". If there is only "user@", finds the user
+// name, provided that it looks like a token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&

@@ -32,13 +32,13 @@ std::optional<std::string> masked_header(std::string_view name, std::string_view
 // paths and addresses.
 std::string without_passwords(std::string_view text);
 // Masks the passwords in a command line's arguments. Unlike without_passwords(), it also masks an
-// option's value if that is a separate argument ("--token", "...").
+// option's value that is a separate argument ("--token", "...").
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args);
 
-// Returns up to 100 absolute paths in args and env that the sandbox will open. References are
-// resolved unless their names look like credentials. "." and ".." are resolved without accessing
-// the file system. If a variable's name looks like that of a credential, path segments that look
-// like tokens are truncated to their first three characters.
+// Returns up to 100 absolute paths from args and env that the sandbox will make accessible.
+// References are resolved unless their names look like credentials. "." and ".." are resolved
+// without accessing the file system. If a variable's name looks like that of a credential, path
+// segments that look like tokens are truncated to their first three characters.
 std::vector<std::string> named_paths(const ProjectEntry &entry);
 
 }  // namespace bulkhead::program

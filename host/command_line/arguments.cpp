@@ -63,7 +63,8 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Rejects an invalid address before anything is started. empty_option() rejects an empty address.
+// Rejects an invalid address before anything is started. An empty address is rejected by
+// empty_option().
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -464,7 +465,8 @@ void build(CLI::App &app, Arguments &to) {
       "running.");
 }
 
-// Returns the name of an option with an empty value, or an empty string if there is none.
+// If an option was given an empty value, returns the name of the option. Otherwise returns an empty
+// string.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional() || option->get_type_size() == 0) continue;
@@ -502,8 +504,8 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// Returns an error message for the first unknown command, or an empty string. It replaces CLI11's
-// message, which only states that a subcommand is required.
+// Returns an error message for the first unknown command, or an empty string. This message replaces
+// CLI11's, which only states that a subcommand is required.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;
   std::string name = "bulkhead";
@@ -525,7 +527,8 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
   return {};
 }
 
-// If an unknown option was specified, returns a line that suggests similar options of the command.
+// If an unknown option was specified, returns a line that suggests similar options. Only the
+// options of the specified command are considered.
 std::string suggested_options(const CLI::App &app) {
   const CLI::App *command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -567,7 +570,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
-    // If a script uses an unset variable, it must not silently get the default.
+    // An empty value may come from an unset variable in a script. It must not silently select the
+    // default.
     Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }

@@ -20,8 +20,9 @@ struct McpArguments {
 
 struct Arguments;
 void add_mcp(CLI::App &app, Arguments &to);
-// Removes "--" and the program after it from the arguments of `mcp add`, and returns the new argc.
-// CLI11 would otherwise split an argument such as "[x]" into a list.
+// For `mcp add`, stores the arguments after "--" in *to and returns the number of arguments before
+// "--". CLI11 must not parse the arguments after "--", because it would split an argument such as
+// "[x]" into a list. Returns argc if there is no "--" or for other commands.
 int read_program(int argc, const char *const *argv, McpArguments *to);
 
 }  // namespace bulkhead::program

@@ -38,7 +38,7 @@ std::string read_stdin(std::size_t max_bytes) {
   return out;
 }
 
-// Appends a content item. Text is appended unchanged, and other content is described.
+// Appends a content item. Text is appended unchanged; for other content, a description is appended.
 void add_content(std::string *out, std::string_view item) {
   const std::string type = member_text(item, "type");
   if (type == "text") {
@@ -67,8 +67,8 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// If names have prefixes, the tool's name determines its server. In that case, all other servers
-// are removed from the profile so that they are not started.
+// If names have prefixes, the tool's name shows which server it belongs to. All other servers are
+// then removed from the profile, so that they are not started.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);

@@ -38,7 +38,7 @@ namespace {
 using bh::json::member_text;
 
 constexpr std::size_t longest_name = 64;  // of a tool; many clients reject longer names
-// In bytes. Shorter tool descriptions cause a warning.
+// Tool descriptions that are shorter than this (in bytes) cause a warning.
 constexpr std::size_t good_description = 10;
 constexpr std::size_t named_at_most = 5;
 
@@ -140,7 +140,8 @@ class Doctor {
     return !found.empty();
   }
 
-  // `object` is the status of a compartment or of a single-process gateway.
+  // Reports the restrictions that are missing for servers. `object` is the status of a compartment
+  // or of a single-process gateway.
   void servers_lack(std::string_view object, const std::string &whose) {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
@@ -214,7 +215,7 @@ class Doctor {
     return std::move(loaded->profile);
   }
 
-  // Returns true for a note about a disabled server. disabled_servers() reports these servers.
+  // Returns true if the note is about a disabled server. disabled_servers() reports such servers.
   static bool is_about_disabled(const Profile &profile, const std::string &note) {
     return std::any_of(profile.servers.begin(), profile.servers.end(),
                        [&](const ServerDef &server) {
@@ -308,7 +309,7 @@ class Doctor {
     }
   }
 
-  // Reports paths that the profile grants to servers but that are nevertheless unavailable to them.
+  // Reports paths that the profile grants to a server but that the server still cannot access.
   void grants(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {
@@ -378,7 +379,8 @@ class Doctor {
     if (!note.empty()) unapproved_[server.name] = note;
   }
 
-  // Reports the servers with tools that differ from their pins, both here and in running gateways.
+  // Reports the servers with tools that differ from their pins, whether they were started by this
+  // command or by a running gateway.
   void pins() {
     for (const auto &[server, note] : unapproved_) {
       doubtful("server " + printable(server) + ": " + note,
@@ -389,7 +391,8 @@ class Doctor {
     }
   }
 
-  // Reports the servers whose roots/list request failed, both here and in running gateways.
+  // Reports the servers that have requested roots although their "roots" key is "off", whether they
+  // were started by this command or by a running gateway.
   void roots() {
     for (const std::string &server : roots_off_) {
       doubtful("server " + printable(server) +

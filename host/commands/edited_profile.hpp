@@ -1,4 +1,4 @@
-// Reads, checks and writes a profile that is edited by a command.
+// Reads, checks and writes a profile that a command edits.
 #pragma once
 
 #include <expected>
@@ -14,7 +14,7 @@
 
 namespace bulkhead::program {
 
-// Returns a copy of the arguments that selects this profile and no project file.
+// Returns a copy of the arguments that selects only this profile, without a project file.
 Arguments looking_at(const Arguments &arguments, const std::string &file);
 
 // A profile's new text, in a temporary file. The file is in the same directory, so relative paths
@@ -26,7 +26,8 @@ class DraftProfile {
   DraftProfile(const DraftProfile &) = delete;
   DraftProfile &operator=(const DraftProfile &) = delete;
 
-  // Error messages contain the path of the profile, not of the temporary file.
+  // Loads the draft. Error messages contain the path of the profile, not that of the temporary
+  // file.
   std::expected<LoadedProfile, std::vector<std::string>> load(const Arguments &arguments) const;
 
  private:
@@ -46,7 +47,7 @@ struct EditedProfile {
 // exist, the profile is new and empty.
 Result<EditedProfile> open_profile(const std::string &path);
 
-// Both functions print that the profile was not changed and the reason, and return exit_failed.
+// Both functions print that the profile was not changed, and why. They return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);
 // If a gateway with this profile is running, prints how to apply the change.

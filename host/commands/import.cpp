@@ -28,7 +28,7 @@ struct Import {
   std::vector<MergedServer> servers;  // set with --write
 };
 
-// Another client's configuration with servers that the gateway will start as well.
+// The configuration of another client, and the servers in it that the gateway will start as well.
 struct StartedTwice {
   const FoundConfig *config;
   std::vector<std::string> servers;  // server names in that configuration
@@ -153,7 +153,7 @@ std::string about_twice(const Import &import) {
          "(`bulkhead serve` prints the entry for it), and restart the client.\n";
 }
 
-// Returns the addresses on which the profile's transports listen. A server with one of these
+// Returns the addresses on which the profile's transports listen. A server at one of these
 // addresses is this gateway itself.
 std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
   Arguments look = arguments;
@@ -236,7 +236,7 @@ int run_import(const Arguments &arguments) {
            (arguments.folder ? " --folder\n" : "\n");
   }
   // Files in the working directory may come from a repository, so the user must review the servers
-  // first.
+  // before their programs are downloaded.
   const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
   if (!written.empty() && !warms) {
     out +=

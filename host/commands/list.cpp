@@ -30,7 +30,7 @@ struct Listed {
   std::vector<std::string> items;
 };
 
-// The servers' protocol revisions follow the items, under "servers".
+// Returns the items as JSON, followed by the servers' protocol revisions under "servers".
 std::string as_json(const std::vector<Listed> &lists, const HostStatus &status) {
   std::string out = "{";
   for (const auto &list : lists) {
@@ -75,7 +75,7 @@ struct Unready {
   bool all = true;   // no server is ready
 };
 
-// Prints the servers that are not ready to standard error.
+// Prints the servers that are not ready, on standard error.
 Unready report_unready(const HostStatus &status) {
   Unready out;
   for (const auto &server : status.servers) {
@@ -83,8 +83,8 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // A server that is disabled in the profile is not reported. A server that is not approved is
-    // reported.
+    // A server is not reported if the profile disables it, but it is reported if it is not
+    // approved.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +

@@ -42,7 +42,7 @@ Result<ResolvedTool> find_listing_server(const std::vector<KnownTools> &all, con
                                 shown_name(found[1].server) + "; add \"server\" to the call");
 }
 
-// Returns the call with a different server and name.
+// Returns a copy of the call in which the server and the name are replaced.
 std::string with_names(std::string_view call, const ResolvedTool &to) {
   std::string out = "{", scratch;
   append_member(&out, "server", to.server);

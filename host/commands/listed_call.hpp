@@ -17,15 +17,15 @@ namespace bulkhead::program {
 
 struct ListedCall {
   std::string call;  // the call with `server` and the tool's original name
-  // States how the name was resolved, or that the profile does not have the server, or that the
+  // Says how the name was resolved, or that the profile does not have the server, or that the
   // server does not have the tool.
   std::vector<std::string> notes;
 };
 
 // Resolves the tool name in `call`, which is the JSON that the user wrote. Invalid JSON and
 // messages that are not tool calls are returned unchanged, so that the policy reports what is
-// invalid. If the call does not name a server, exactly one server must be able to have this tool;
-// otherwise, returns an error.
+// invalid. If the call does not name a server, returns an error unless exactly one server can have
+// this tool.
 Result<ListedCall> resolve_listed_call(std::string_view call, const Profile &profile);
 
 }  // namespace bulkhead::program

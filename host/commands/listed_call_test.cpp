@@ -1,4 +1,4 @@
-// Tests that listed tool names are resolved in the same way as in the gateway.
+// Tests that listed tool names are resolved as they are in the gateway.
 #include "commands/listed_call.hpp"
 
 #include <catch2/catch.hpp>

@@ -52,7 +52,7 @@ class LogFile {
     return shown(text);
   }
 
-  // Returns the complete lines that were written since the last call.
+  // Returns the complete lines that have been written since the last call.
   std::string more() {
     std::string text;
     if (fd_) text = rest_of(fd_.get(), offset_, &offset_);
@@ -101,8 +101,8 @@ class LogFile {
     }
   }
 
-  // Returns the complete lines and keeps the incomplete line at the end for the next call. The
-  // first line begins with the text that the last call kept.
+  // Returns the complete lines and keeps the incomplete line at the end for the next call. If the
+  // last call kept an incomplete line, the first line begins with its text.
   std::string shown(std::string_view text) {
     std::string out;
     partial_ += text;

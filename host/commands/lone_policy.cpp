@@ -7,7 +7,7 @@
 namespace bulkhead::program {
 namespace {
 
-// In this command, no calls wait for a policy.
+// No calls wait for a policy in this command, so these functions do nothing.
 constexpr bh_host_policy inert_policy{
     sizeof(bh_host_policy), 0,
     [](void *, std::uint64_t, const bh_verdict *) -> bh_status { return BH_STALE; }, [](void *) {},
@@ -24,7 +24,8 @@ std::vector<std::string> LonePolicy::load(const PluginUse &use, const Profile &p
   context_.reactor = reactor_.get();
   context_.name = "bulkhead";
   context_.version = BULKHEAD_VERSION;
-  // If a policy finds several errors, it logs all of them but returns only the first.
+  // If a policy finds several errors, it logs all of them but returns only the first, so the errors
+  // are taken from the log.
   context_.log = [this](std::int32_t level, std::string_view, std::string_view text) {
     if (level >= BH_LOG_WARN) (level >= BH_LOG_ERROR ? mistakes_ : warnings_).emplace_back(text);
   };

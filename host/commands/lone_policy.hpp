@@ -17,16 +17,16 @@ namespace bulkhead::program {
 // The plugin is configured but never started.
 class LonePolicy {
  public:
-  // Loads and configures the plugin. Returns all errors, one per line.
+  // Loads and configures the plugin. Returns one line for each error.
   std::vector<std::string> load(const PluginUse &use, const Profile &profile);
-  // Returns the plugin's warnings about its configuration, one per line.
+  // Returns one line for each warning about the plugin's configuration.
   const std::vector<std::string> &warnings() const { return warnings_; }
   // Returns true if the plugin implements bh.explain/1.
   bool explains() const;
   // Returns the data that the plugin needs, as BH_POLICY_... flags.
   std::uint32_t needs() const;
-  // Calls bh_explain.explain(). `call` and the result are JSON. Returns BH_E_UNSUPPORTED if the
-  // plugin cannot explain its decisions.
+  // Calls the plugin's bh_explain.explain(). `call` and the result are JSON. Returns
+  // BH_E_UNSUPPORTED if the plugin cannot explain its decisions.
   Result<std::string> explain(std::string_view call) const;
   const std::string &id() const { return id_; }      // ID in the profile
   const std::string &name() const { return name_; }  // name of the plugin

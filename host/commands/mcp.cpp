@@ -236,8 +236,8 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
                         " already has this setting.\n")
                ? exit_ok
                : exit_failed;
-  // A profile that already has errors can still be edited. Otherwise the change must not introduce
-  // errors.
+  // If the profile already has errors, it can still be edited. If it has none, the change must not
+  // introduce any.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
     return profile_unchanged(path, loaded.error());

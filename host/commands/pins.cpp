@@ -131,7 +131,8 @@ class PinsCommand {
               verbatim(arguments_.hash),
           exit_usage);
     }
-    // A running gateway stores the definitions that it has received before it sends its status.
+    // Before a running gateway sends its status, it stores the definitions that it has received.
+    // Request the status so that the store is up to date.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
@@ -207,7 +208,8 @@ class PinsCommand {
     std::string text;
     bool other = false;
     const auto done = store.update([&](std::vector<StoredPin> &all) {
-      // For each renamed tool: the defining file and the tool's old name.
+      // The tools that were renamed: for each of them, the file that defines its server and the
+      // tool's old name.
       std::vector<std::pair<std::string, std::string>> former;
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;

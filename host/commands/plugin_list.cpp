@@ -38,7 +38,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// Returns how the profile uses this plugin. The profile may refer to it by path or by name.
+// Returns how the profile uses this plugin. The profile may refer to the plugin by path or by name.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;

@@ -52,7 +52,7 @@ struct Changed {
   std::string timestamp, id, call, then, then_rule, now, now_rule, reason;
 };
 
-// Adds the members of `params` other than arguments and _meta.
+// Adds the members of `params` to the call, except arguments and _meta.
 void add_beside(std::string *call, std::string_view method, std::string_view params) {
   std::string message = R"({"jsonrpc":"2.0","id":1,"method":)";
   bh::json::append_quoted(&message, method);
@@ -206,8 +206,8 @@ class Replay {
     return {};
   }
 
-  // Compares the recorded decision with the current one. If the request is not rejected, the
-  // decision about the response applies.
+  // Compares the recorded decision with the current one. If the current rules let the request
+  // through but do not simply allow the response, the decision about the response counts.
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");

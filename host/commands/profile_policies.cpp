@@ -32,7 +32,8 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// A policy engine for PolicyStack that takes its decisions from one policy's explanations.
+// A policy engine for PolicyStack. It takes its decisions from the explanations that one policy
+// gives.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -158,8 +159,8 @@ class Together {
   }
 
  private:
-  // Contains only the members that determine which policies are called. The policies read the
-  // others from the call.
+  // Returns a request that contains only the members that determine which policies are called. The
+  // policies read all other members from the call.
   bh_policy_request request_of() const {
     bh_policy_request request{};
     request.size = sizeof request;

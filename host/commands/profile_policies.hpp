@@ -30,7 +30,7 @@ class ProfilePolicies {
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }
   const PolicyMark &mark() const { return mark_; }
-  // Returns the profile, including those stored tool lists that could be read.
+  // Returns the profile. It includes the stored tool lists, as far as they could be read.
   const Profile &profile() const { return profile_; }
 
  private:

@@ -17,8 +17,8 @@ std::string shown_text(std::string_view value) {
   return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : "";
 }
 
-// Adds a line such as "  added: a, b" if the member is an array of strings or of objects with a
-// name and a reason.
+// Adds a line such as "  added: a, b" if the member is an array. Its items are strings, or objects
+// with a name and a reason.
 void add_line(std::string_view json, std::string_view member, std::string_view what,
               std::string *out) {
   std::string line;
@@ -96,8 +96,8 @@ std::string describe_reload(const FoundGateway &gateway) {
 
 namespace {
 
-// Prints the responses. The exit code indicates whether all, some or none of the changes took
-// effect.
+// Prints the responses. Returns an exit code that indicates whether all, some or none of the
+// changes took effect.
 int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);

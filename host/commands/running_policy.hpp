@@ -1,4 +1,4 @@
-// Compares the policies that are in force in running gateways with those in the profile.
+// Compares the policies that running gateways use with the policies in the profile.
 //
 // Used on one thread. Sends requests to the service sockets of this user.
 #pragma once
@@ -17,7 +17,7 @@ struct RunningPolicy {
   bool same = false;  // the profile has the same policies
 };
 
-// Returns the gateways that respond and that were started with the profile `file`. If `file` is
+// Returns the gateways that were started with the profile `file` and that respond. If `file` is
 // empty, returns the gateways that have no profile file. `mark` identifies the policies in the
 // profile.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);

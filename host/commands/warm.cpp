@@ -38,7 +38,7 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Prepares the servers for being started with a single client, and returns the stored lists.
+// Prepares the servers to be started for a single client, and returns their stored lists.
 // load_stored_lists() must be called first, because new lists must be stored for the unmodified
 // definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {

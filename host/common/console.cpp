@@ -29,8 +29,8 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// Writes at most PIPE_BUF bytes at a time: a writable pipe or terminal accepts this amount without
-// blocking.
+// Writes at most PIPE_BUF bytes at a time, because a writable pipe or terminal accepts that many
+// without blocking.
 void offer_all(int fd, std::string_view text) {
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};

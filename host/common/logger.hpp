@@ -5,8 +5,8 @@
 // line is appended atomically, and the file is rotated under a lock.
 //
 // A broken server fails with the same message on every retry. Standard error therefore shows each
-// line only once, unless verbose output is requested. For this, max_shown_lines lines are
-// remembered.
+// line only once, unless verbose output is requested. To detect repeated lines, the logger
+// remembers up to max_shown_lines lines.
 //
 // Thread-safe. Log lines that cannot be written, for example because the disk is full, are dropped.
 #pragma once

@@ -30,8 +30,8 @@ int terminal_fd = -1;      // the controlling terminal; set before the handlers 
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// A file to remove if a signal terminates the process immediately. The array has a fixed size
-// because a signal handler cannot allocate memory.
+// A file to remove if a signal terminates the process immediately. The path is stored in a
+// fixed-size array because a signal handler cannot allocate memory.
 struct KilledFile {
   std::atomic<bool> used{false};
   char path[sizeof(sockaddr_un::sun_path)] = {};
@@ -53,7 +53,8 @@ void on_signal(int) {
   const int saved = errno;
   const auto stop = stop_function.load();
   if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
-  // Servers have a few seconds to exit. The message tells the user that Ctrl-C has taken effect.
+  // Servers are given a few seconds to exit, so this message tells the user that Ctrl-C has taken
+  // effect.
   static constexpr std::string_view text =
       "\r\033[KStopping; press Ctrl-C again to exit immediately.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;

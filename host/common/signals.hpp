@@ -21,19 +21,21 @@ namespace bulkhead::program {
 void install_signal_handlers();
 
 // Registers a socket file that is removed if a signal terminates this process immediately. At most
-// 64 files can be registered. Both functions must be called on the same thread.
+// 64 files can be registered. remove_file_on_kill() and unregister_file() must be called on the
+// same thread.
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
 // Sets the function that the signal handlers call to stop the program. `stop` must be
-// async-signal-safe. If it is {}, the first signal terminates the process.
+// async-signal-safe. If `stop` is empty, the first signal terminates the process.
 void set_signalled(bh::Callback stop) noexcept;
-// Sets the host that a signal stops. Null for none.
+// Sets the host that a signal stops, or null if there is none.
 void set_signalled_host(Host *host) noexcept;
 
-// After each SIGHUP that requests a reload, `on_signal` is called from the loop. Signals that
-// arrive before the loop runs are merged. The calls stop when the reactor is destroyed or
-// Reactor::forget() is called with on_signal.arg. Must be called only once per process.
+// After each SIGHUP that requests a reload, `on_signal` is called from the loop. Several signals
+// that arrive before the loop runs cause only one call. The calls stop when the reactor is
+// destroyed or Reactor::forget() is called with on_signal.arg. Must be called only once per
+// process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 bool stop_requested() noexcept;

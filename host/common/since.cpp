@@ -31,7 +31,7 @@ std::optional<std::string> since_text(std::string_view since) {
     if (unit == units.npos || n > 100'000'000) return std::nullopt;
     return utc_text(static_cast<std::time_t>(bh::unix_s() - n * seconds[unit]));
   }
-  // An RFC 3339 time. The UTC offset is subtracted, because the database stores UTC times.
+  // Parse an RFC 3339 time. The UTC offset is subtracted, because the database stores UTC times.
   std::tm parts{};
   const std::string text(since);
   const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);

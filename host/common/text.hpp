@@ -1,5 +1,5 @@
-// Formats text for terminals. Server text must pass through printable(), because it is untrusted
-// and terminals interpret control characters.
+// Formats text for terminals. Text from servers must be passed through printable(), because it is
+// untrusted and terminals interpret control characters.
 #pragma once
 
 #include <cstddef>

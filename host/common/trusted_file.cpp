@@ -31,7 +31,7 @@ std::unexpected<Error> opening_failed(const std::string &path, int error) {
   return fail(BH_E_IO, describe_errno(path, error));
 }
 
-// Opens one component of the path. Returns an error if a user other than `owners` could have
+// Opens one component of the path. Returns an error if a user who is not in `owners` could have
 // created it.
 Result<OwnedFd> step(int folder, const std::string &name, const std::string &path, bool last,
                      const std::vector<uid_t> &owners) {

@@ -64,10 +64,10 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins before this process is confined. Once it is confined, an
-// unprivileged user is in a user namespace in which root's files appear to belong to user 65534. If
-// a plugin cannot be opened, this is reported later, when it is known whether the plugin is
-// required.
+// Opens and checks the plugins before this process is confined. Afterwards, if the user is
+// unprivileged, the process is in a user namespace in which root's files appear to belong to user
+// 65534. If a plugin cannot be opened, the error is reported later, when it is known whether the
+// plugin is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {

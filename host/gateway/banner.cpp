@@ -10,8 +10,8 @@ namespace bulkhead::program {
 namespace {
 
 std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
-  // The token is not printed, because terminal output may be recorded and shared. In the shell
-  // command, the shell reads the token from the file.
+  // The token is not printed, because terminal output may be recorded and shared. The printed shell
+  // command reads the token from its file.
   const std::string value = facts.token_file.empty() ? "TOKEN" : "$(cat " + facts.token_file + ")";
   const std::string shell =
       facts.needs_token ? " --header \"Authorization: Bearer " + value + "\"" : "";
@@ -36,8 +36,8 @@ std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   return out;
 }
 
-// A wildcard address stands for all addresses of the machine. Clients cannot connect to it, so it
-// is replaced by a loopback address.
+// A wildcard address stands for all addresses of the machine. It is shown to clients as a loopback
+// address, because they cannot connect to a wildcard address.
 struct Wildcard {
   std::string_view listened, connected;
 };

@@ -30,8 +30,8 @@ void find_token(std::string_view url, std::string_view config_json, const std::s
 // each client.
 std::string banner(const BannerFacts &facts);
 
-// Returns the table of servers with their states and counts, followed by the names that are not
-// offered.
+// Returns the table of servers with their states and counts, followed by a line for each name that
+// is not offered because of a collision.
 std::string servers_report(const HostStatus &status);
 
 // Returns a line such as "connecting: 3 of 10 ready, 1 failed, waiting for github, files".

@@ -51,7 +51,7 @@ int try_connect(const std::string &path) {
   return try_connect(reinterpret_cast<const sockaddr *>(&address), sizeof address);
 }
 
-// `service` is the address of the service that receives the connections that are not MCP ("handoff"
+// `service` is the address of the service that receives connections that do not use MCP ("handoff"
 // in the configuration): "unix:/path", "127.0.0.1:8443", "[::1]:8443" or "localhost:8443".
 int try_service(std::string_view service) {
   if (service.starts_with("unix:")) return try_connect(std::string(service.substr(5)));

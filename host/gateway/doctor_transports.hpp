@@ -1,5 +1,6 @@
-// Checks for `doctor` whether transports can be configured, and whether the sockets for guests can
-// be created and reached. It does not bind any addresses, and it closes connections immediately.
+// Implements the transport checks of `doctor`: whether transports can be configured, and whether
+// the sockets for guests can be created and reached. The checks do not bind any addresses, and they
+// close connections immediately.
 #pragma once
 
 #include <string>

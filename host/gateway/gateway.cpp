@@ -47,11 +47,11 @@ class Gateway {
       front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_failed);
     });
-    // The host calls this during a change, so on_status() defers its work.
+    // The host calls this in the middle of a change, so on_status() defers its work.
     options.on_status = [this] { on_status(); };
-    // `stdio` has one client. Servers are started once the client's capabilities are known.
+    // With `stdio`, servers are not started until the capabilities of its only client are known.
     options.eager = front_.is_serve();
-    // seals session IDs, so that evicted sessions can be resumed
+    // Used to seal session IDs, so that evicted sessions can be resumed.
     options.sealing_key = random_key();
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
@@ -176,7 +176,7 @@ class Gateway {
   GatewayFront front_;
   Profile profile_;
   const std::thread::id thread_ = std::this_thread::get_id();  // the thread of the event loop
-  // Declared before host_, whose pool threads use these members until it is destroyed.
+  // Declared before host_, because its pool threads use these members until host_ is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;

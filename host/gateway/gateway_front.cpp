@@ -19,7 +19,7 @@
 namespace bulkhead::program {
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.serves == Arguments::Serves::http),
-      // absolute, because `status` may run in another directory
+      // The path must be absolute, because `status` may run in another directory.
       config_(resolved_path(loaded.file)),
       state_dir_(loaded.profile.state_dir),
       project_(loaded.project),
@@ -50,7 +50,7 @@ void GatewayFront::open_log() {
 }
 
 void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
-  // Failed servers are shown in the table after startup, together with the reason.
+  // Failed servers are shown in the table after startup, together with the reason for the failure.
   if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
     logger_.log_to_file(level, component, text);
   } else {

@@ -1,5 +1,5 @@
 // Implements the user interface of `serve` and `stdio`: the log file, the banner, the startup
-// progress, and the facts about the process in the status. Used by single-process and supervised
+// progress, and the process information shown by `status`. Used by single-process and supervised
 // gateways.
 //
 // Only log() is thread-safe. All other functions must be called on the gateway's thread.

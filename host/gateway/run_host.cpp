@@ -16,7 +16,8 @@ LogLevel level_named(std::string_view name) noexcept {
   return LogLevel::info;
 }
 
-// Commands print errors (with --verbose, all log lines) but do not write a log file.
+// Commands that run only briefly print errors (with --verbose, all log lines) but do not write a
+// log file.
 ShortRun::ShortRun(const Arguments &arguments)
     : logger_(LogLevel::error,
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::error) {}
@@ -48,7 +49,8 @@ Result<void> ShortRun::start(Profile profile) {
     settle_ms_ = std::max(settle_ms_, def.connect_timeout_ms.value_or(0));
   }
   settle_ms_ += margin_ms;
-  // The user waits for the shutdown, and most servers exit quickly when their input is closed.
+  // The grace period is short, because the user is waiting for the command to exit and most servers
+  // exit quickly when their input is closed.
   constexpr std::uint64_t end_ms = 1'000;
   profile.limits.shutdown_grace_ms = std::min(profile.limits.shutdown_grace_ms, end_ms);
   HostOptions options;

@@ -32,10 +32,10 @@ class ShortRun {
 
   // Sets the callback that receives the lists returned by servers. Must be called before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
-  // The error is a single line for the user.
+  // On failure, the error is a single line of text for the user.
   Result<void> start(Profile profile);
-  // Waits until the servers are ready or have failed. The wait ends at the latest after the longest
-  // connect timeout in the profile plus a margin.
+  // Waits until the servers are ready or have failed, but no longer than the longest connect
+  // timeout in the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

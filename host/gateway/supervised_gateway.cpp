@@ -182,10 +182,10 @@ class SupervisedGateway {
                            ? next.policy_mark.changes
                            : std::vector<std::string>();
       profile_ = std::move(next);
-      // A restarted endpoint must start with the rules that are in force.
+      // If the endpoint is restarted, it must start with the rules that are in force.
       if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
-      // A restarted process must not start with a profile that the endpoint has rejected.
+      // A process that is restarted must not start with a profile that the endpoint has rejected.
       return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_UNAVAILABLE) {
       profile_ = std::move(next);  // the endpoint is restarting with this profile
@@ -201,8 +201,9 @@ class SupervisedGateway {
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 
-  // Restores the running configuration of policies that cannot change it at run time. `refused`
-  // contains these policies as "policies.ID: ...". Returns true if there are any.
+  // Restores the running configuration of each policy that cannot change its configuration at run
+  // time. `refused` names these policies in the form "policies.ID: ...". Returns true if there are
+  // any.
   bool restore_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {

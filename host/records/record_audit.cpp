@@ -45,7 +45,7 @@ std::string key_of(std::string_view text) {
   return ok && n == out.size() && text.size() == 2 * out.size() ? out : std::string();
 }
 
-// Returns the supervisor's signatures for a chain.
+// Returns the checkpoints of a chain that the supervisor has signed.
 std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
                                                const std::string &instance, std::uint32_t chain) {
   std::vector<KnownCheckpoint> out;
@@ -64,8 +64,8 @@ struct Chain {
   VerifyOptions options;
 };
 
-// Returns the chain for a file that was named on the command line. If the file is in the state
-// directory, the supervisor's signatures for its chain are checked as well.
+// Returns the chain to verify if a single file was named on the command line. If the file is in the
+// state directory, the supervisor's signatures for its chain are checked as well.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -111,7 +111,7 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
 }
 
 // Lists the files of a chain again, because a running gateway adds and removes files. Returns true
-// if they have changed; *chain then contains the new files.
+// if the list has changed; *chain then contains the new list.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -139,7 +139,7 @@ VerifyReport verify(Chain *chain, const std::string &state_dir) {
   }
 }
 
-// Returns the chains for which there are signed rows but no files.
+// Returns the chains whose rows were signed but whose files no longer exist.
 std::vector<std::string> vanished(const std::string &state_dir, const std::vector<Chain> &chains) {
   std::vector<std::string> out;
   for (const std::string &instance : signed_instances(state_dir)) {
@@ -162,8 +162,8 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Even a chain without errors may not prove integrity. Returns the reason, or an empty string if
-// integrity is proven.
+// A chain without errors may still not prove integrity. Returns the reason, or an empty string if
+// there is none.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {

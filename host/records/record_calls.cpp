@@ -149,7 +149,8 @@ class Calls {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
-    // The last ID is read first, so that the next poll skips the rows that do not match the filter.
+    // The last ID in the file is read first, so that the next poll also skips rows that do not
+    // match the filter.
     std::int64_t last = read_to;
     const auto end =
         reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
@@ -292,8 +293,8 @@ int run_calls(const Arguments &arguments) {
   if (!since) return complain(since_usage, exit_usage);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files contain at least `limit` rows. Each chain's files are read from oldest to
-  // newest, so rows are read in ascending ID order.
+  // Only the newest files are read, because they contain at least `limit` rows. Each chain's files
+  // are read from oldest to newest, so rows are read in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);

@@ -23,7 +23,7 @@ struct RecordFiles {
   std::vector<std::string> servers;  // the profile's servers and tools plugins
   std::string none;                  // why there are no files; empty if there are any
 
-  // Returns all files, the most recently written first.
+  // Returns all files, with the most recently written files first.
   std::vector<record_store::SegmentFile> newest_first() const;
 };
 

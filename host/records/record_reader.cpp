@@ -113,8 +113,8 @@ std::string why_alone(record_store::Database &db) {
          std::to_string(record_store::schema_version);
 }
 
-// Returns a list of columns that converts a table in an older file to the current schema. Returns
-// an empty string if the table already has the current schema.
+// Returns the list of columns to select from a table in an older file so that the result has the
+// current schema. Returns an empty string if the table already has the current schema.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   std::vector<std::string_view> missing;
@@ -199,7 +199,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
   return out;
 }
 
-// Attaches all files and makes each table contain the rows of all files.
+// Attaches all files, and makes each table name stand for the rows of all files.
 Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
   if (files_ == 1 && older_columns(db_, "main", "mcp_calls").empty()) return {};
   for (std::size_t i = 1; i < files_; ++i) {

@@ -43,7 +43,7 @@ void *find(const char *name) {
   return found;
 }
 
-// Returns a function of the library, which is looked up only once.
+// Returns a function from the library. The function is looked up only once.
 template <auto Declared>
 auto function(const char *name) {
   static const auto found = reinterpret_cast<decltype(Declared)>(find(name));
@@ -113,7 +113,7 @@ PASS_ON(int, sqlite3_set_authorizer, (sqlite3 * db, Authorizer authorizer, void 
 PASS_ON(int, sqlite3_step, (sqlite3_stmt * s), s)
 PASS_ON(int, sqlite3_stmt_readonly, (sqlite3_stmt * s), s)
 
-// This function is variadic, but all options that the program uses have these two arguments.
+// This function is variadic, but all options that the program uses take these two arguments.
 int sqlite3_db_config(sqlite3 *db, int option, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, option);

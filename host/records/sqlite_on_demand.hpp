@@ -1,5 +1,5 @@
 // Loads SQLite when a command reads the session database for the first time. All compartments run
-// the same executable, so if the library were linked, it would be mapped into each of them.
+// the same executable, so a library that is linked with it would be mapped into each of them.
 #pragma once
 
 #include "base/result.hpp"

@@ -3,8 +3,9 @@
 #include <malloc.h>
 
 int main(int argc, char **argv) {
-  // A guest has little memory, but the allocator would keep the memory used for large messages.
-  // Large blocks are therefore mapped separately, and freed memory is returned to the system.
+  // A guest has little memory, but by default the allocator would keep the memory used for large
+  // messages. Large blocks are therefore mapped separately, and freed memory is returned to the
+  // system.
   constexpr int bytes = 128 << 10;
   ::mallopt(M_MMAP_THRESHOLD, bytes);
   ::mallopt(M_TRIM_THRESHOLD, bytes);

@@ -19,7 +19,7 @@ struct Options {
   std::string name;  // empty: the name of the parent process
 };
 
-// An option with a value, as shown in the help of both programs.
+// An option with a value, as shown in the help of `bulkhead-relay` and `bulkhead relay`.
 struct OptionText {
   const char *name, *type, *help;
 };
@@ -30,7 +30,7 @@ std::span<const OptionText> option_texts() noexcept;
 std::variant<Options, int> parse_options(std::string_view program, int argc,
                                          const char *const *argv);
 
-// Returns the definition of the endpoint for the connector.
+// Returns the definition of the endpoint as JSON for the connector.
 std::string definition_of(const Options &options, std::string_view process_name);
 
 // Returns the value of capsem.vsock_port_offset= in the kernel command line, or 0 if it is missing.

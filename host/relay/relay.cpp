@@ -18,7 +18,8 @@ namespace {
 
 std::atomic<pipe::PipeHost *> running{nullptr};
 
-// On a signal, the relay shuts down cleanly, so that it restores the flags of a shared terminal.
+// Makes SIGINT and SIGTERM shut the relay down cleanly, so that it restores the flags of a terminal
+// that it shares with other programs.
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) {
@@ -51,7 +52,7 @@ int pass_messages(std::string_view program, const Options &options, std::string 
   return done ? 0 : complain(program, done.error().text, 1);
 }
 
-// Returns the command line without `doctor`.
+// Returns the command line that runs the relay, that is, the current command line without `doctor`.
 std::vector<std::string> relay_command(std::string_view program, int argc,
                                        const char *const *argv) {
   std::vector<std::string> out{std::string(program.substr(0, program.find(' ')))};

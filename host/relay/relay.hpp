@@ -6,8 +6,8 @@
 
 namespace bulkhead::relay {
 
-// Returns the exit code of the process. `program` is what the user typed, for example "bulkhead
-// relay".
+// Runs the relay or `doctor`, and returns the exit code of the process. `program` is what the user
+// typed, for example "bulkhead relay".
 int run(std::string_view program, int argc, const char *const *argv);
 
 }  // namespace bulkhead::relay

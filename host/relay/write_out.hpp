@@ -1,4 +1,5 @@
-// Writes strings to the standard descriptors. Used instead of iostreams to keep the program small.
+// Writes strings to standard output and standard error. Used instead of iostreams to keep the
+// program small.
 #pragma once
 
 #include <unistd.h>

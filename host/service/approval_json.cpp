@@ -36,7 +36,7 @@ std::string json_of(const ApprovalQuestion &q, const std::string &scope,
   append_member(&out, "principal", q.principal);
   append_member(&out, "transport", q.transport);
   append_member(&out, "peer", q.peer);
-  // A string, because the number may exceed the precision of a JavaScript number.
+  // Written as a string, because the number may exceed the precision of a JavaScript number.
   append_member(&out, "session", std::to_string(q.session));
   if (!scope.empty()) append_member(&out, "scope", scope);
   append_member(&out, "asked_unix_ms", q.asked_unix_ms);

@@ -44,7 +44,7 @@ const ServerDef *find(const Profile &profile, std::string_view name) {
   return nullptr;
 }
 
-// The API accepts fewer names than a profile does.
+// The API is stricter about names than a profile is.
 bool is_valid_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';

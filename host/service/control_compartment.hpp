@@ -39,7 +39,7 @@ class ControlCompartment final : public link::Channel::Receiver {
   const OwnedFd listener_;
   const std::function<void()> broken_;
   link::Channel channel_;
-  // By request number. Contains at most max_service_questions entries.
+  // The pending replies, by request number. Contains at most max_service_questions entries.
   std::map<std::uint64_t, ServiceReply> waiting_;
   std::uint64_t last_ = 0;
   ServiceApi api_;

@@ -106,7 +106,7 @@ void ControlServer::accept_all() {
     if (fd >= 0) {
       start(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      // The listener stays readable, so the loop would spin without a pause.
+      // The listener stays readable, so without this pause the event loop would spin.
       reactor_.modify(watch_, 0);
       reactor_.timer_start(this, pause_ms, bh::callback(this, [](ControlServer &self) {
                              self.reactor_.modify(self.watch_, BH_FD_READ);

@@ -20,8 +20,8 @@ using namespace bulkhead::program;
 
 namespace {
 
-// Admits peers as a gateway would. This process acts as the gateway; its forked children are
-// descendants of the gateway.
+// Admits peers as a gateway would. In this test, this process is the gateway, so its forked
+// children count as descendants of the gateway.
 void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
@@ -108,7 +108,7 @@ TEST_CASE("clients that do not read block others only until the timeout") {
   }
   auto found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   REQUIRE(found.size() == 1);
-  // all slots are occupied, so the connection is closed without a response
+  // All slots are occupied, so the connection is closed without a response.
   CHECK_FALSE(found[0].error.empty());
   for (const int fd : idle) ::close(fd);
   for (int i = 0; i < 100 && !found[0].error.empty(); ++i)
@@ -204,7 +204,7 @@ TEST_CASE("requests may arrive in parts, and invalid requests get an error") {
     CAPTURE(refused);
     CHECK(ask(refused).starts_with("HTTP/1.1 400 "));
   }
-  // the client disconnects before the request is complete
+  // The client disconnects before the request is complete.
   CHECK(ask("GET / HTTP/1.1\r\nHost").empty());
   CHECK(seen.size() == 1);
 

@@ -86,7 +86,7 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
-  // If a compartment has two processes, only the first is shown. The second one is draining.
+  // If a compartment has two processes, only the first is shown, because the second is draining.
   std::set<std::string> seen;
   for (const CompartmentStatus &one : status.process.compartments) {
     if (!seen.insert(one.name).second) continue;

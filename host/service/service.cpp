@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// Returns those servers that were added or modified by the change and are not ready, each with the
-// reason.
+// Returns the servers that were added or modified by the change and are not ready, each with the
+// reason why it is not ready.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -209,7 +209,7 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
-// Reloads the profile. The server gets a new connection, and its old connection drains.
+// Reloads the profile and gives the server a new connection. The server's old connection drains.
 void Service::restart(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::restart, std::move(reply));
   if (!from_bytes(value, &job->id)) {

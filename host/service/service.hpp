@@ -22,7 +22,7 @@
 
 namespace bulkhead::program {
 
-// The gateway's functions that the service uses. All of them are called on the loop's thread.
+// The functions of the gateway that the service calls. They are always called on the loop's thread.
 struct ServiceBackend {
   // Reports the state of the gateway and its process. Calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;
@@ -43,8 +43,8 @@ struct ServiceBackend {
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // The response to a reload is sent when the servers have settled, but no later than after this
-  // time.
+  // The response to a reload is sent when the servers have settled, or after this time at the
+  // latest.
   static constexpr std::uint64_t settle_ms = 10'000;
   // After a rejected reload, log lines of policies in other processes are awaited for this time.
   static constexpr std::uint64_t log_wait_ms = 50;

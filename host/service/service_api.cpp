@@ -19,8 +19,8 @@ using bh::json::append_member;
 
 // ---- responses ---------------------------------------------------------------------------------
 
-// The reference API manages several sessions. Here, each socket belongs to one gateway, which is
-// reported as the only session.
+// The reference API manages several sessions. Here, each socket belongs to a single gateway, which
+// is reported as the only session.
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
 

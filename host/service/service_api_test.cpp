@@ -131,7 +131,7 @@ TEST_CASE("each path sends its typed request and returns the response") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // If a change requires a restart, the reload is applied only in part or not at all.
+  // If a change requires a restart, the reload is applied only partially or not at all.
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;
@@ -214,7 +214,7 @@ TEST_CASE("the control compartment forwards requests and rejects peers without p
                OwnedFd fd) override {
       link::Frame answer = frame;
       if (frame.kind == static_cast<std::uint16_t>(ServiceRequest::metrics_listener)) {
-        // /metrics over TCP is not configured
+        // In this test, /metrics over TCP is not configured.
         answer.code = static_cast<std::uint32_t>(BH_E_NOT_FOUND);
         channel.send(answer);
         return;

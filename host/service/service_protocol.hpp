@@ -45,8 +45,8 @@ using ServiceReply = std::function<void(ServiceAnswer)>;
 // the gateway stops first.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Limits between the two processes: the sizes in bytes of a request, of a frame and of all queued
-// frames, and the number of requests that are waiting for a response.
+// Limits on the communication between the two processes: the sizes in bytes of a request, of a
+// frame and of all queued frames, and the number of requests that are waiting for a response.
 inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;

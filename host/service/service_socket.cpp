@@ -35,8 +35,8 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
   std::memcpy(address.sun_path, unready.data(), unready.size());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
-  // umask() prevents other users from connecting before the permissions are set. The mode 0700 of
-  // the directory also prevents this.
+  // The umask prevents other users from connecting before the permissions are set. The directory's
+  // mode, 0700, also prevents this.
   const mode_t mask = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address);
   const int error = errno;

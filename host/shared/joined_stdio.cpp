@@ -25,8 +25,8 @@ extern char **environ;
 namespace bulkhead::program {
 namespace {
 
-// Starts `bulkhead serve --no-listen` with the profile that is selected by these arguments. Returns
-// the process ID, or -1 if the program cannot be started.
+// Starts `bulkhead serve --no-listen` with the profile that these arguments select. Returns the
+// process ID, or -1 if the program cannot be started.
 pid_t start_own_gateway(const Arguments &arguments) {
   std::vector<std::string> words{"bulkhead", "serve", "--no-listen", "--parent-pid",
                                  std::to_string(::getpid())};
@@ -79,8 +79,8 @@ class JoinedStdio {
   }
 
  private:
-  // Called for each attempt to connect. The connection has been lost whenever this is called,
-  // except for the first time.
+  // Called for each attempt to connect. On every call except the first, the previous connection has
+  // been lost.
   Result<std::string> definition(std::string_view process_name) {
     if (std::exchange(joined_before_, true) && !join_again()) {
       return fail(BH_E_UNAVAILABLE, "no running gateway has this configuration");
@@ -118,7 +118,7 @@ class JoinedStdio {
 
   static constexpr int max_starts = 5;  // since the last time a gateway was joined
 
-  // Returns a delay that depends on the process. When a gateway exits, all of its clients lose
+  // Returns a delay that differs between processes. When a gateway exits, all of its clients lose
   // their connections at the same time. The client with the shortest delay starts a new gateway,
   // and the others join it.
   static std::uint64_t spread_ms() noexcept {

@@ -3,8 +3,8 @@
 //
 // If the connection is lost, requests that have already been sent fail with error -32001. The
 // program then joins a running gateway with the same configuration and repeats the client's
-// handshake. If it does not find such a gateway within own_after_ms, it starts one that does not
-// listen on a port (`bulkhead serve --no-listen`) and exits when this process exits.
+// handshake. If it does not find such a gateway within own_after_ms, it starts one with `bulkhead
+// serve --no-listen`. That gateway does not listen on a port, and it exits when this process exits.
 //
 // The limits in docs/relay.md apply, except that a message may be as large as limits.message_bytes.
 // Used on one thread.
@@ -16,7 +16,7 @@
 
 namespace bulkhead::program {
 
-// Each process adds its own fixed delay of up to 1.8 s.
+// Each process adds a fixed delay of up to 1.8 s, which depends on its process ID.
 inline constexpr std::uint64_t own_after_ms = 1'500;
 
 // Returns the exit code of the process.

@@ -22,7 +22,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view own_name = "bulkhead";
-// A signal that arrives just before poll() is noticed after this time at the latest.
+// A signal that arrives just before poll() is called is noticed within this time.
 constexpr int signal_look_ms = 200;
 
 }  // namespace

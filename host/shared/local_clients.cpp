@@ -14,7 +14,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns 128 random bits in hex. All of these characters are allowed in a metadata prefix.
+// Returns 128 random bits in hex. All of these characters are allowed in the connector's
+// meta_prefix.
 std::string random_token() {
   constexpr std::string_view digits = "0123456789ABCDEF";
   unsigned char bytes[16];

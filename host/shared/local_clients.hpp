@@ -3,8 +3,9 @@
 // requests to join.
 //
 // The transport requires a token. A program receives the token only if the service socket admits it
-// (see peer.hpp) and its profile has the same marks. A sandboxed server cannot obtain the token:
-// the sandbox hides the directory, and the service socket rejects descendants of the gateway.
+// (see peer.hpp) and its profile has the same marks as the gateway's profile (see
+// profile_marks.hpp). A sandboxed server cannot obtain the token: the sandbox hides the directory,
+// and the service socket rejects descendants of the gateway.
 #pragma once
 
 #include <cstdint>

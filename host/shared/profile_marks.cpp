@@ -17,10 +17,10 @@
 namespace bulkhead::program {
 namespace {
 
-// Variables that are passed to servers or that select a proxy. PATH and LANG are not compared,
-// because they differ between a terminal and a desktop session of the same user. Instead of PATH,
-// the files to which commands resolve are compared. Servers keep the language of the gateway that
-// started them.
+// Variables that are compared because they are passed to servers or select a proxy. PATH and LANG
+// are not compared, because they differ between a terminal and a desktop session of the same user.
+// Instead of PATH, the files to which commands resolve are compared. Servers keep the language of
+// the gateway that started them.
 constexpr const char *compared_variables[] = {
     "HOME",           "LOGNAME",    "USER",       "SSL_CERT_FILE", "SSL_CERT_DIR",
     "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",
@@ -38,7 +38,7 @@ bool uses_path(const ServerDef &def) {
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
-  // distinguishes an empty variable from an unset one
+  // Distinguishes an empty variable from an unset one.
   return value == nullptr ? std::string() : "=" + std::string(value);
 }
 

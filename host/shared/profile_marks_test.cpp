@@ -139,7 +139,7 @@ TEST_CASE("only environment variables that affect servers are compared") {
   ::setenv("HOME", "/other", 1);
   CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment variable HOME"});
   ::setenv("HOME", home.c_str(), 1);
-  // The command resolves to a different file.
+  // With a different PATH, the command no longer resolves to the same file.
   Profile shell = a;
   shell.servers[0].command = "sh";
   const auto found = marks_of(shell, "/x", test_key);

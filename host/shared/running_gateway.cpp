@@ -86,7 +86,7 @@ GatewaySearch find_running_gateway(const Profile &profile) {
       ask_gateways(control_dirs(), "POST", "/join", status_wait_ms, join_request_json(request));
   for (const FoundGateway &gateway : answers) {
     const auto joined = gateway.status == http_ok ? read_join_answer(gateway.answer) : std::nullopt;
-    // A different path in the response is not trusted.
+    // A response that names a different path is not trusted.
     if (joined && joined->path == local_socket_path(gateway.socket)) {
       out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;

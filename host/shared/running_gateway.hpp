@@ -25,8 +25,8 @@ struct GatewaySearch {
 };
 
 // Sends a join request to each running gateway, one after another, and waits up to status_wait_ms
-// for each response. A gateway is suitable if its profile has the same marks (profile_marks.hpp).
-// The marks include this process's working directory.
+// for each response. A gateway is suitable if its profile has the same marks as `profile` (see
+// profile_marks.hpp). The marks include this process's working directory.
 GatewaySearch find_running_gateway(const Profile &profile);
 
 // Finds a running gateway for a command. Returns nullopt if --own is set or no gateway is suitable.

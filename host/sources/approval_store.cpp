@@ -166,8 +166,8 @@ Result<void> ApprovalStore::update(Change change) const {
   }
   auto key = read_key(folder_);
   // If the key is missing, damaged or belongs to another user, all seals are invalid anyway, so a
-  // new key is created. If the key cannot be read for a temporary reason (no descriptors, a disk
-  // error), it is not replaced.
+  // new key is created. If the key cannot be read for a temporary reason, such as a lack of
+  // descriptors or a disk error, it is not replaced.
   const bool lost =
       !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
                key.error().code == BH_E_INVALID || key.error().code == BH_E_LIMIT);

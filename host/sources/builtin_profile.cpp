@@ -26,8 +26,8 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
-// Some clients of `bulkhead stdio` list tools only once, at startup. The first list therefore waits
-// until servers are ready.
+// Some clients of `bulkhead stdio` list tools only once, at startup. The response to the first list
+// request is therefore delayed until the servers are ready.
 const std::string_view builtin_stdio_limits = R"(
 [limits]
 first_list_wait_ms = 8000

@@ -36,14 +36,14 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // If there is a key but no profile, the profile is missing. The error is reported when the
-  // profile is read.
+  // If there is a key, there must also be a profile. If the profile is missing, the error is
+  // reported when it is read.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;
   const std::string path = named;
   const std::size_t slash = path.rfind('/');
-  // a relative path, which is rejected later
+  // This is a relative path, which is rejected later.
   if (slash == std::string::npos) return Place{".", path, {0}};
   return Place{path.substr(0, slash), path.substr(slash + 1), {0, ::geteuid()}};
 }

@@ -12,7 +12,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view revoked_word = "revoked";
-// Stored for a profile whose catalogue has been read but which has never been used itself.
+// Stored as the revision of a profile that has never been used but whose catalogue has been read.
 constexpr std::string_view no_revision = "0000.0000.0";
 
 CorpRevision *find(std::vector<CorpRevision> &seen, const std::string &id) {

@@ -47,8 +47,8 @@ class CorpRevisions {
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // Calls `change`, which returns true if it has changed anything. In that case, locks the file,
-  // reads it again, calls `change` with the new contents, and writes the result.
+  // Calls `change`, which returns true if it has changed anything. If it has, locks the file, reads
+  // it again, calls `change` with the new contents, and writes the result.
   template <class Change>
   Result<void> update(const Change &change) const;
 

@@ -15,7 +15,7 @@
 namespace bulkhead::program {
 
 // The tools of a server or of a tools plugin. For a tools plugin, `server` is the plugin's ID, and
-// its tools are not stored.
+// no list of its tools is stored.
 struct KnownTools {
   std::string server;
   std::optional<std::set<std::string>> tools;  // original names; nullopt if no list is stored
@@ -29,7 +29,7 @@ struct KnownTools {
 // plugin.
 std::vector<KnownTools> known_tools(const Profile &profile);
 
-// Returns the tool's original name if this server can have a tool that clients see under the name
+// Returns the tool's original name if clients may see a tool of this server under the name
 // `listed`. A shortened name can be resolved only if the server's list is stored.
 std::optional<std::string> original_name(const KnownTools &server, const Names &names,
                                          std::string_view listed);

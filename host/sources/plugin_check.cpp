@@ -121,7 +121,7 @@ class PluginCheck {
     PluginFile file;
   };
 
-  // Reads each plugin file only once, even if it has several instances.
+  // Reads each plugin file only once, even if the profile contains several instances of the plugin.
   const Result<Facts> &facts_of_plugin(const PluginUse &use) {
     const auto [at, fresh] = facts_.try_emplace({use.plugin, use.sha256}, Facts{});
     if (fresh) at->second = read_facts(use);

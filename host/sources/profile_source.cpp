@@ -41,7 +41,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// Loads the profile from its layers. The contents of *holds are replaced.
+// Loads the profile from its layers and replaces the contents of *holds.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -243,8 +243,8 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
 }
 
 // Adds a note if there is a configuration file but the profile has no servers and no tools. The
-// builtin tools are not added in this case, because a configuration file is the complete
-// configuration.
+// builtin tools are not added in this case, because a configuration file is expected to be
+// complete.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
@@ -283,8 +283,8 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
-    // all profiles share this layer, so an invalid server in it must not prevent gateways from
-    // starting
+    // All profiles share this layer, so an invalid server in it must not prevent gateways from
+    // starting.
     layer->lenient = true;
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {

@@ -32,9 +32,9 @@ struct LoadedProfile {
 // approvals, in milliseconds since 1970. Removed files are not found.
 std::uint64_t newest_change_ms(const Profile &profile);
 
-// The default connect timeout for servers that their command may have to download first (npx, uvx,
-// docker ...). A shorter timeout would kill the server during the download, and each retry would
-// download again.
+// The default connect timeout for servers whose command may have to download them first (npx, uvx,
+// docker ...). With a shorter timeout, the server would be killed during the download, and each
+// retry would start the download again.
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
 

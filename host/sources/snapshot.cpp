@@ -217,7 +217,8 @@ std::string client_table(std::string_view json) {
   return table.empty() ? "" : table.str("  ");
 }
 
-// Returns a line for each compartment or sandbox that has restrictions this system cannot enforce.
+// Returns a line for each compartment or sandbox for which this system cannot enforce all
+// restrictions.
 std::string missing_lines(std::string_view json) {
   std::string out;
   const auto add = [&](const std::string &where, std::string_view names) {

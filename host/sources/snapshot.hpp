@@ -21,8 +21,8 @@ struct CompartmentStatus {
   std::vector<std::string> servers_missing;
   std::uint64_t memory_bytes = 0;  // resident memory
   std::uint32_t descriptors = 0;
-  // the names of the plugins in this compartment; for the endpoint, this includes the plugins that
-  // run in its process
+  // The names of the plugins in this compartment. The endpoint's list includes the plugins that run
+  // in its process.
   std::vector<std::string> plugins;
 };
 
@@ -37,7 +37,7 @@ struct ProcessFacts {
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 
-// Extracts the servers and name collisions from the snapshot of another process. Their texts are
+// Extracts the servers and name collisions from the snapshot of another process. Their strings are
 // made printable. All other members of the result keep their default values.
 HostStatus servers_in_snapshot(std::string_view json);
 

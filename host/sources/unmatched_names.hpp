@@ -1,5 +1,5 @@
-// Finds names in a profile's rules and tool lists that do not match any server or tool. Otherwise,
-// a mistyped name could give a false sense of protection.
+// Finds names in a profile's rules and tool lists that do not match any server or tool. A rule with
+// a mistyped name has no effect and could give a false sense of protection.
 //
 // Only literals are compared: tables [security.servers.NAME], allowed tools, and conditions such as
 // `server_name == "x"` and `tool_name in ["a", "b"]`. Rules in the corporation's layer are not
@@ -19,7 +19,8 @@ namespace bulkhead::program {
 
 inline constexpr std::size_t max_unmatched_names = 50;  // more are not returned
 
-// Returns one line for each such name, with the file and line, the key, and the reason.
+// Returns one line for each name that matches no server or tool, with the file and line, the key,
+// and the reason.
 std::vector<std::string> unmatched_names(const Profile &profile);
 
 }  // namespace bulkhead::program

@@ -10,7 +10,7 @@
 namespace bulkhead::program {
 namespace {
 
-// cannot collide with a server's file, because server names do not begin with a dot
+// Cannot collide with a server's file, because server names do not begin with a dot.
 constexpr std::string_view key_name = ".key";
 constexpr std::string_view file_head = "bulkhead lists 1\n";
 

@@ -31,7 +31,7 @@ class ListWriter {
 
   // Sets the profile's servers and their stored lists. Called at startup and after each reload.
   void set_profile(const Profile &profile);
-  // Stores a list. Ignores it if the server has been removed or its definition has changed.
+  // Stores a list, unless the server has been removed or its definition has changed.
   void add(ListNews news);
 
  private:

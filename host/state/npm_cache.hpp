@@ -1,10 +1,11 @@
 // Copies packages from the user's npm cache to the private cache of a server that is started with
 // npx.
 //
-// Only the tarballs that npx installed for the server's package are copied, each only if its
-// content matches the SHA-512 digest in its name. npm uses such a tarball only if the registry's
-// current response contains the same digest, and verifies the digest again. The cache index (which
-// maps URLs to content), the installed packages and the npm configuration are not copied.
+// Only the tarballs that npx installed for the server's package are copied. A tarball is copied
+// only if its content matches the SHA-512 digest in its name. npm uses such a tarball only if the
+// registry's current response contains the same digest, and verifies the digest again. The cache
+// index (which maps URLs to content), the installed packages and the npm configuration are not
+// copied.
 #pragma once
 
 #include <cstddef>

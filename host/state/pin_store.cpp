@@ -62,7 +62,7 @@ bool sound(const ToolPin &pin) {
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
-// Returns the text field for a JSON key, or null if there is none.
+// Returns a pointer to the string member for a JSON key, or null if there is none.
 std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "file") return &pin->file;
   if (key == "server") return &pin->pin.server;
@@ -84,8 +84,8 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// Returns the definition if it has this hash, and an empty string otherwise. The definition that
-// the user reviews must be the one that the user approves with the hash.
+// Returns the definition if it has this hash, and an empty string otherwise. This ensures that the
+// definition that the user reviews is the one whose hash the user approves.
 std::string matching_definition(const std::string &definition, const std::string &hash) {
   const bool same = mcp::valid_json(definition) && to_hex(definition_hash(definition)) == hash;
   return same ? definition : std::string();
@@ -141,13 +141,12 @@ struct KeyLess {
 };
 
 void apply_seen(const PinNews &news, StoredPin *pin) {
-  // A gateway that knows no approved definition of this tool yet reports the current definition as
-  // approved. It is recorded only as seen.
+  // A gateway that does not know of any approved definition of this tool reports the current
+  // definition as approved. Here, it is only recorded as seen.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // A gateway that has not yet been informed of an approval reports the approved definition as
-  // changed.
+  // A gateway that does not know about an approval yet reports the approved definition as changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();

@@ -44,7 +44,7 @@ PinTerms pin_terms(const Profile &profile);
 class PinStore {
  public:
   static constexpr std::size_t max_bytes = 32u << 20;  // size limit of pins.json
-  // Limit for the total size of the definitions in pins.json, in bytes of JSON. Definitions that
+  // Limit on the total size of the definitions in pins.json, in bytes of JSON. Definitions that
   // exceed it are not stored.
   static constexpr std::size_t max_definition_bytes = 16u << 20;
   static constexpr std::uint64_t lock_wait_ms = 5'000;

@@ -19,8 +19,8 @@ class PinWriter {
   // definitions are dropped with a warning; the gateway reports them again later.
   static constexpr std::size_t most_waiting = most_pins;
 
-  // Size limit for the JSON of the waiting definitions. If a definition exceeds it, only its hash
-  // is stored.
+  // Limit on the total size of the waiting definitions, in bytes of JSON. If a definition would
+  // exceed it, only the definition's hash is stored.
   static constexpr std::size_t most_waiting_bytes = PinStore::max_definition_bytes;
 
   struct Hooks {

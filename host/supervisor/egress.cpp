@@ -28,8 +28,8 @@ void allow_egress(std::string_view config, SlicePrivileges *may) {
   const std::string url = bh::json::member_text(config, "url");
   const auto parts = bh::split_url(url);
   const bool by_http = parts && (parts->scheme == "https" || parts->scheme == "http");
-  // Elsewhere, a URL that has a colon but no port number ("https://host:") uses the default port of
-  // its scheme. Here, the port is a privilege, so such a URL is not accepted.
+  // Elsewhere, a URL that has a colon but no port number ("https://host:") stands for the default
+  // port of its scheme. Here, the port is a privilege, so such a URL is not accepted.
   const bool has_no_port = parts && parts->has_port && parts->port.empty();
   const std::uint16_t port = by_http && !has_no_port ? bh::port_of(*parts) : 0;
   if (port == 0) return;

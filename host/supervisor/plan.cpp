@@ -35,17 +35,17 @@ constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // this compartment switches to the user that owns the workspace
+    // This compartment switches to the user that owns the workspace.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
-// Third-party policies and telemetry plugins. Telemetry plugins run as the user that started the
-// program, because stored telemetry belongs to this user and other users cannot access its
-// directories.
+// Roles for third-party policies and telemetry plugins. Telemetry plugins run as the user that
+// started the program, because stored telemetry belongs to this user and other users cannot access
+// its directories.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
-// Plugins of this distribution that connect to other hosts (see egress.hpp).
+// Roles for plugins of this distribution that connect to other hosts (see egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
@@ -153,7 +153,7 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// Returns the compartment name for a third-party plugin. Even if the plugin is named like a
+// Returns the compartment name for a third-party plugin. Even if the plugin has the same name as a
 // compartment of this distribution, it must not run in that compartment.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
@@ -174,8 +174,9 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
-// Returns the TCP ports that a server may use: the port of its URL, and those for redirects and
-// name resolution. Returns no ports, which means no restriction, if a proxy is configured.
+// Returns the TCP ports that are needed to reach a server: the port in its URL, and those for
+// redirects and name resolution. If a proxy is configured, returns no ports, which means that there
+// is no restriction.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {

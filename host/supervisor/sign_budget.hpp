@@ -16,8 +16,8 @@ class SignBudget {
 
   explicit SignBudget(std::uint64_t now_ns = 0) : earned_at_ns_(now_ns) {}
 
-  // Uses up one signature of the budget. Returns false if none is available. `now_ns` is the time
-  // of the monotonic clock.
+  // Takes one signature from the budget. Returns false if none is left. `now_ns` is the current
+  // time on the monotonic clock.
   bool consume(std::uint64_t now_ns) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     left_ = std::min(burst, left_ + earned);

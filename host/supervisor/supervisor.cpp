@@ -335,8 +335,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // The endpoint may have sent changed tools before this frame. They must be stored before the
-      // waiting callers are notified.
+      // The endpoint may have sent changed tool definitions before this frame. They must be stored
+      // before the waiting callers are notified.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -414,8 +414,8 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // If a process reports a failure while the gateway starts, the user must change a setting. The
-  // start is therefore not retried, and run() returns the error.
+  // A failure that a process reports while the gateway is starting can only be fixed by changing a
+  // setting. The start is therefore not retried, and run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();

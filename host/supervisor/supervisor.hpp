@@ -29,7 +29,7 @@ namespace bulkhead::program {
 
 struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
-  // called once, when every compartment is ready or has been given up
+  // Called once, when every compartment is ready or has been given up.
   std::function<void()> on_ready;
   std::function<void()> on_status;  // called after status() has changed
 };
@@ -49,7 +49,7 @@ class Supervisor {
   // process exits before it is ready.
   static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
-  // the profile's retry_max_ms is used instead if it is shorter
+  // If the profile's retry_max_ms is shorter, it is used instead.
   static constexpr std::uint64_t max_backoff_ms = 1'000;
   static constexpr std::uint64_t max_status_ms = 1'000;
   // Timeout for the endpoint's response to a request about approvals.
@@ -57,13 +57,12 @@ class Supervisor {
   static constexpr std::size_t max_approvals_asked = 32;  // limit for requests without a response
   // A compartment that does not acknowledge new definitions within this time is killed.
   static constexpr std::uint64_t max_definitions_ms = 10'000;
-  // timeout for the endpoint's part of a reload
+  // Timeout for the endpoint's part of a reload.
   static constexpr std::uint64_t max_apply_ms = 20'000;
   static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms for each plugin
-  // Added to the time that a process has to stop. The rest of that time is a multiple of
-  // shutdown_grace_ms.
+  // To stop, a process is given this much time in addition to a multiple of shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
-  // If a process has run for this long before it exits, it is restarted without a delay.
+  // A process that has run for at least this long before it exits is restarted without a delay.
   static constexpr std::uint64_t steady_ms = 10'000;
 
   // The first slice must be the endpoint's. `state_dir` is the directory that contains the secrets.
@@ -178,14 +177,14 @@ class Supervisor {
   const std::string state_dir_;
   const SupervisorHooks hooks_;
   SupervisedService service_;
-  // identifies the process that received the metrics listener
+  // Identifies the process that received the metrics listener.
   std::shared_ptr<const pid_t> metrics_given_;
   const std::string sealing_key_;  // seals the session IDs that clients hold
-  // State that the endpoint leaves to its replacement. The supervisor never reads it.
+  // State that the endpoint leaves behind for its replacement. The supervisor never reads it.
   OwnedFd ledger_;
-  // used by the reactor's pool threads, so destroyed after the reactor
+  // Used by the reactor's pool threads, so they must be destroyed after the reactor.
   std::list<SecretJob> secret_jobs_;
-  // used by the reactor's pool threads, so destroyed after the reactor
+  // Used by the reactor's pool threads, so it must be destroyed after the reactor.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;

@@ -47,18 +47,19 @@ struct Supervisor::Child {
   bool finished = false;
   bool given_up = false;
   bool wanted = true;  // the profile contains this compartment
-  // the process is being replaced: when it has exited, a new one is started with the changed slice
+  // The process is being replaced: when it has exited, a new one is started with the changed slice.
   bool replaced = false;
-  // The process only finishes its pending calls. New calls go to another Child with the same name.
+  // The process only finishes its pending calls. New calls are sent to another Child with the same
+  // name.
   bool leaving = false;
-  // the profile does not contain this compartment, and its process is stopping or has exited
+  // The profile does not contain this compartment, and its process is stopping or has exited.
   bool retired = false;
   bool secret_pending = false;
   SignBudget sign_budget;  // shared by consecutive processes of the compartment
   bool ending = false;     // the process has received a stop request
   bool awaited = false;    // a reload waits until the new process is ready
-  // the number of the last reload whose definitions the process has not acknowledged yet; 0 for
-  // none
+  // The number of the last reload whose definitions the process has not acknowledged yet, or 0 if
+  // there is none.
   std::uint64_t definitions_asked = 0;
   std::string failure;  // the failure that the process reported before it exited
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
@@ -72,7 +73,7 @@ struct Supervisor::Child {
   std::vector<std::string> servers_missing;  // missing in the sandboxes of its servers
   std::uint32_t telemetry = 0;               // BH_TELEMETRY_... flags last reported for this slice
   std::uint32_t questions = 0;               // number of pending requests of the service API
-  // expires when the process exits, so that results that arrive later are recognized and ignored
+  // Expires when the process exits, so that results that arrive later are recognized and ignored.
   std::shared_ptr<const pid_t> life;
 
   bool running() const noexcept { return pid != 0; }

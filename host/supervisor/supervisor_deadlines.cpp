@@ -9,8 +9,8 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that has not responded to max_unanswered pings is unresponsive. Counting pings instead
-// of time prevents a clock jump from killing a process.
+// A process that has not responded to max_unanswered pings is considered unresponsive. Pings are
+// counted, because if time were measured, a clock jump could cause a process to be killed.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
@@ -25,8 +25,8 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline for what the process must do next: start, acknowledge new definitions or exit.
-// Replaces the previous deadline.
+// Sets the deadline for what the process must do next: finish starting, acknowledge new
+// definitions, or exit. Replaces the previous deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
@@ -36,7 +36,7 @@ void Supervisor::set_deadline(Child &child) {
     wait_ms = stop_margin_ms;  // the process is exiting or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
-    // Unless the gateway is stopping, in-flight calls may finish first.
+    // Unless the gateway is stopping, allow time for in-flight calls to finish.
     if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +

@@ -105,7 +105,8 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// Starts a new process for all new calls. The process of `child` only finishes its pending calls.
+// Starts a new process that receives all new calls. The process of `child` only finishes its
+// pending calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;

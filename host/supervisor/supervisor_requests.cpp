@@ -54,7 +54,7 @@ bool names_address(const std::vector<std::string> &paths, std::string_view addre
 }  // namespace
 
 // A compartment may have only one pending request, so that a compromised process cannot overload
-// the supervisor. Other processes wait for each response anyway.
+// the supervisor. A process that is not compromised waits for each response anyway.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;

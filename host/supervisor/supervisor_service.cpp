@@ -1,5 +1,5 @@
-// Handles requests from the control compartment. Whatever clients send, only typed values arrive
-// here.
+// Handles requests from the control compartment. Regardless of what clients send, only typed values
+// arrive here.
 #include <unistd.h>
 
 #include <utility>

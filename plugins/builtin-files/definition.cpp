@@ -5,7 +5,8 @@
 namespace builtin_files {
 namespace {
 
-// Repeats the title, because clients of older MCP revisions read it only from the annotations.
+// Repeats the title, because clients that implement older MCP revisions read it only from the
+// annotations.
 std::string annotations(std::string_view title, Effect effect) {
   const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
   const bool destroys = effect == Effect::changes || effect == Effect::settles;

@@ -51,7 +51,7 @@ Content read_content(const Place &place, const std::string &path) {
     out.problem = shown(path) + " is larger than 16 MiB";
   }
   if (!out.problem.empty()) return out;
-  // Reads one byte more than the file size to detect that the file has grown.
+  // Reads one byte more than the file size to detect whether the file has grown.
   out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);
   std::size_t size = 0;
   while (size < out.text.size()) {

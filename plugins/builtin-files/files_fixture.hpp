@@ -40,7 +40,8 @@ class Tree {
     out << std::ifstream(root() / path, std::ios::binary).rdbuf();
     return out.str();
   }
-  // Returns a configuration that permits writing. `more` is appended to its members.
+  // Returns a configuration that permits writing. `more` contains additional members, each preceded
+  // by a comma.
   std::string writable(const std::string &more = "") const {
     return R"({"path":")" + root().string() + "\",\"write\":true" + more + "}";
   }

@@ -31,7 +31,7 @@ bool class_matches(std::string_view pattern, std::size_t *p, char c) {
 }
 
 // Matches one path component. Backtracks only to the last `*`, so the run time is at most
-// proportional to the product of both lengths.
+// proportional to the product of the two lengths.
 bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
   std::size_t n = 0;

@@ -29,8 +29,8 @@ IgnoreRules IgnoreRules::parse(std::string_view text) {
     if (folders_only) line.remove_suffix(1);
     if (line.empty()) continue;
     // A rule with a slash before its last character is relative to this folder. glob_matches()
-    // matches a pattern against the whole path only if the pattern contains a slash, so "./" is
-    // added if no slash is left.
+    // matches a pattern against the whole path only if the pattern contains a slash. If removing
+    // the leading slash leaves none, "./" is therefore added.
     std::string glob(line.front() == '/' ? line.substr(1) : line);
     if (line.front() == '/' && glob.find('/') == glob.npos) glob.insert(0, "./");
     out.rules_.push_back({std::move(glob), keeps, folders_only});

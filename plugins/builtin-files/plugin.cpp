@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Jobs for resource methods use these Tool objects. They have no tool function.
+  // The Tool objects for jobs that handle resource methods. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -268,8 +268,8 @@ class BuiltinFiles {
     }
   }
 
-  // If configured, takes an automatic snapshot before a tool changes files. On failure, returns an
-  // error result, and the change must not be made.
+  // If the configuration requires it, takes an automatic snapshot before a tool changes files. On
+  // failure, returns an error result; the change must then not be made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);

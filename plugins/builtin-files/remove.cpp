@@ -42,7 +42,7 @@ class Remover {
     const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail_at(name);
     const int inside = fd.release();
-    // If another process adds an entry at this point, removing the folder fails later, and that
+    // If another process adds an entry at this point, the folder cannot be removed later, and that
     // error is reported.
     while (const dirent *entry = ::readdir(dir.get())) {
       const std::string child = entry->d_name;

@@ -37,8 +37,8 @@ class Replacement {
   // *problem, and changes nothing.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Makes commit() skip fsync. The caller must then sync, for example once for many files. Must be
-  // called before commit().
+  // Makes commit() skip fsync. The caller must then sync the files itself, for example all of them
+  // at once. Must be called before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:

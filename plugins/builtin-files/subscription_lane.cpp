@@ -46,7 +46,7 @@ void SubscriptionLane::follow(bh::Callback done) noexcept {
   next();
 }
 
-// Starts a job if none is running and there is work.
+// Starts a job if none is running and there is work to do.
 void SubscriptionLane::next() noexcept {
   if (running_ || timer_ != 0 || stopped_) return;
   if (waiting_.empty() && followed_.fn == nullptr) return;

@@ -1,6 +1,7 @@
 // Executes subscribe and unsubscribe requests in order of arrival, in batches on the host's thread
-// pool. Only one job runs at a time, so many requests cannot fill the host's job queue, and a
-// blocking file system blocks only one thread. The same jobs call Watcher::follow().
+// pool. Only one job runs at a time, so a large number of requests cannot fill the host's job
+// queue, and a blocking file system blocks only one thread. The jobs also call Watcher::follow()
+// when requested.
 //
 // Owner: Updates. Runs on the reactor thread unless documented otherwise.
 #pragma once
@@ -37,8 +38,8 @@ class SubscriptionLane {
 
   enum class Kind { subscribe, unsubscribe };
   // Accepts a call, which is then completed exactly once. Cancellation is ignored, because the host
-  // and the watcher must agree about which files are subscribed. Returns false if too many calls
-  // are pending.
+  // and the watcher must agree on which files are subscribed. Returns false if too many calls are
+  // pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
   // Runs the watcher's follow() in a job, then calls `done` unless stop() has been called. Must not

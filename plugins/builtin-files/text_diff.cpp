@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t context_lines = 3;
 
-// A replacement of complete lines of the old text.
+// A change that replaces complete lines of the old text.
 struct LineChange {
   std::size_t begin, end;    // offsets in the old text
   std::size_t first, lines;  // first line (from 0) and line count in the old text

@@ -51,7 +51,8 @@ struct Call {
 
   // Returns the workspace that is selected by the arguments. The default is the first workspace.
   const Workspace &workspace() const;
-  // Like workspace(), but considers only writable workspaces, of which at least one must exist.
+  // Like workspace(), but considers only writable workspaces. At least one workspace must be
+  // writable.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
   // Explains why must_stop() returned true.

@@ -26,7 +26,7 @@ struct WalkOptions {
 // Calls on_entry for each file and folder below the open folder `folder`, whose path is `path`.
 // Visits a folder before its contents, skips symbolic links, and does not enter folders named .git.
 // Stops if on_entry returns false. Returns the reason why the walk is incomplete, or an empty
-// string.
+// string if it is complete.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

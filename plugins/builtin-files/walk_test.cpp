@@ -20,7 +20,7 @@ constexpr int cancelled_at = 100;
 
 }  // namespace
 
-// Replaces readdir() of the C library. Counts the calls and cancels the tool call when the count
+// Replaces the C library's readdir(). Counts the calls and cancels the tool call when the count
 // reaches cancelled_at.
 extern "C" dirent *readdir(DIR *dir) {
   using Function = dirent *(*)(DIR *);

@@ -61,7 +61,7 @@ std::string target_of(const Fd &link) {
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 
-// Resolves a path component by component, like the kernel. After a symbolic link, continues with
+// Resolves a path component by component, as the kernel does. After a symbolic link, continues with
 // the components of the link target.
 class PathWalk {
  public:

@@ -36,9 +36,9 @@ class Watcher {
   // Readable when inotify events are pending.
   int fd() const noexcept { return inotify_.get(); }
 
-  // Subscribes to a file of `workspace`, which need not exist. dequeue_changed() reports the file
-  // by its `uri`. Has no effect if the URI is already subscribed. Returns the error, or an empty
-  // string on success. Thread-safe; may block.
+  // Subscribes to a file in `workspace`. The file need not exist. dequeue_changed() reports the
+  // file by its `uri`. Has no effect if the URI is already subscribed. Returns the error, or an
+  // empty string on success. Thread-safe; may block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
   // Thread-safe; may block.
   void remove(const std::string &uri);

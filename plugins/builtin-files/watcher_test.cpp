@@ -28,7 +28,7 @@ struct Watched {
   void subscribe(const std::string &path) {
     REQUIRE(files.resource("resources/subscribe", uri(path)) == "{}");
   }
-  // Returns true if a notification for the file has arrived since the last call.
+  // Waits for a notification. Returns true if it arrives in time and is about this file.
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
@@ -151,7 +151,8 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // The old path is no longer watched, so the next notification is about another file.
+  // The old path is no longer watched, so changing it causes no notification, and the next
+  // notification is about another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");

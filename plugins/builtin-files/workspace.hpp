@@ -104,7 +104,8 @@ class Workspace {
 // Quotes and truncates a path for error messages.
 std::string shown(std::string_view path);
 
-// Temporary files that this plugin creates next to other files. Tools do not list them.
+// Names of the temporary files that this plugin creates next to other files. Tools do not list
+// these files.
 bool is_temporary_name(std::string_view name) noexcept;
 std::string temporary_name(std::string_view name);
 

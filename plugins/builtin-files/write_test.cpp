@@ -172,7 +172,7 @@ TEST_CASE("the temporary file of a killed writer is removed, that of a live writ
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"whole"})").is_error());
   CHECK(tree.read("f") == "whole");
   CHECK(entries(tree) == 2);
-  // If the leftover temporary file is a hard link, the other file stays unchanged.
+  // If the leftover temporary file is a hard link to another file, that file stays unchanged.
   fs::create_hard_link(tree.root() / "other", tree.root() / name);
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"again"})").is_error());
   CHECK(tree.read("other") == "kept");

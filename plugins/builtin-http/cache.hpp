@@ -3,9 +3,9 @@
 // Requests with headers from the caller bypass the cache, because a response to a request with
 // credentials must not be returned to other callers.
 //
-// The number of entries is limited to max_entries, and their total size in bytes is limited too.
-// The least recently used entry is evicted. A response that is larger than an eighth of the total
-// size is not stored.
+// The number of entries is limited to max_entries, and their total size in bytes is limited as
+// well. If a limit is exceeded, the least recently used entries are evicted. A response that is
+// larger than an eighth of the total size limit is not stored.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -34,8 +34,8 @@ class Cache {
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Stores a new response to a GET request if caching is permitted. An older response for the same
-  // URL is removed in any case.
+  // Stores a new response to a GET request if caching is permitted. Always removes an older
+  // response for the same URL.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
   // Updates an entry that has been revalidated. `not_modified` is the 304 response.

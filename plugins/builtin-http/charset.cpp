@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
 
 // An encoding label from the Encoding Standard and the iconv name of the encoding. Other names are
-// never passed to iconv, because some of its converters had vulnerabilities (CVE-2024-2961).
+// never passed to iconv, because some of its converters have had vulnerabilities (CVE-2024-2961).
 struct Label {
   std::string_view label;
   const char *name;
@@ -106,8 +106,8 @@ const char *iconv_name(std::string_view label) {
   return at == std::end(labels) ? nullptr : at->name;
 }
 
-// If the ASCII text of a <meta> element declares UTF-16, the page cannot be UTF-16. Browsers treat
-// it as UTF-8.
+// A page that declares UTF-16 in the ASCII text of a <meta> element cannot be UTF-16. Browsers
+// treat it as UTF-8.
 std::string meta_charset(std::string_view body) {
   const std::string label = charset_parameter(body.substr(0, looked_for_meta));
   return label.starts_with("utf-16") ? "utf-8" : label;

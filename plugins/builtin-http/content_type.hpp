@@ -6,15 +6,15 @@
 
 namespace builtin_http {
 
-// Returns the lowercase media type: "text/html" for "Text/HTML; charset=x".
+// Returns the media type in lowercase: "text/html" for "Text/HTML; charset=x".
 std::string media_type(std::string_view content_type);
 
 // Returns the charset parameter in a header value or a <meta> element: "shift_jis" for "text/html;
 // charset=Shift_JIS". Returns an empty string if there is none.
 std::string charset_parameter(std::string_view text);
 
-// Returns the media type for an error message if the content is binary. Returns an empty string if
-// the content is text.
+// If the content is binary, returns its media type for use in an error message. Otherwise returns
+// an empty string.
 std::string binary_type(std::string_view content_type);
 
 // Returns true if the content is HTML. Without a content type, this is determined from the

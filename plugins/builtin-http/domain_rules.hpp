@@ -1,5 +1,5 @@
 // Decides which hosts may be contacted. The block list takes precedence over the allow list. The
-// default applies to hosts in neither list.
+// default applies to hosts that are in neither list.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// Returns the request header that revalidates a cached response. The header borrows from the
+// Returns the request header that revalidates a cached response. The header refers to memory in the
 // response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
@@ -116,7 +116,7 @@ void Fetcher::use_kept() {
   problem_ = refused_head();
 }
 
-// The returned request borrows from `url`, *headers and this object.
+// The returned request refers to memory in `url`, *headers and this object.
 bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_header> *headers,
                                   std::uint64_t now) const {
   for (const Header &h : request_.headers) headers->push_back({bh::str(h.name), bh::str(h.value)});

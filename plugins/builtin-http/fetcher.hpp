@@ -26,8 +26,8 @@ class Fetcher {
  public:
   class User {
    public:
-    // Called once, but not within start(). `problem` is an error message, or empty if response() is
-    // valid. The callback may delete the Fetcher.
+    // Called exactly once, but never within start(). `problem` is an error message, or empty if
+    // response() is valid. The callback may delete the Fetcher.
     virtual void fetched(const std::string &problem) = 0;
     // Called for each request that was sent or rejected. `event` is the record; see net_event.hpp.
     virtual void record(const std::string &event) = 0;
@@ -44,7 +44,7 @@ class Fetcher {
   Fetcher(const Fetcher &) = delete;
   Fetcher &operator=(const Fetcher &) = delete;
 
-  // `deadline_ns` is on the monotonic clock.
+  // `deadline_ns` is a time on the monotonic clock.
   void start(Request &&request, std::uint64_t deadline_ns);
 
   // Ends the fetch without calling fetched(). The Fetcher must not be deleted until the host has

@@ -55,7 +55,7 @@ Control control_of(const Response &response) {
   return out;
 }
 
-// Returns how long the response is fresh, in seconds from `made`, the time of the response.
+// Returns how long the response stays fresh, in seconds after `made`, the time of the response.
 std::uint64_t lifetime(const Response &response, const Control &control, std::time_t made) {
   if (control.no_cache) return 0;
   if (control.max_age) return *control.max_age;
@@ -76,7 +76,7 @@ std::time_t parse_date(std::string_view text) {
 Freshness freshness_of(const Response &response, std::time_t now) {
   const Control control = control_of(response);
   Freshness out;
-  // Vary is ignored except for "*", because all cached requests have the same headers.
+  // The Vary header is ignored except for "*", because all cached requests have the same headers.
   out.store = response.status == 200 && !control.no_store && response.header("vary") != "*";
   if (!out.store) return out;
   const std::time_t date = parse_date(response.header("date"));

@@ -1,4 +1,5 @@
-// Searches text by line for a regular expression, and formats the matches with context lines.
+// Searches text line by line for a regular expression, and formats the matching lines with their
+// context lines.
 #pragma once
 
 #include <atomic>

@@ -101,7 +101,7 @@ class Page {
     unsigned next;
   };
 
-  // Returns the writer of the open table cell, or of the page if no cell is open.
+  // Returns the writer for the open table cell, or for the page if no cell is open.
   MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
   // Begins a node. Returns true if the caller must process its children and then call leave().

@@ -34,8 +34,8 @@ class MarkupWriter {
   bool in_list() const;
   void item();
   void end_item();  // an empty item is dropped
-  // `fence` must have at least three backticks, and more than any sequence of backticks in the
-  // text.
+  // `fence` must have at least three backticks, and more than the longest sequence of backticks in
+  // the text.
   void begin_fence(std::string_view fence, std::string_view language);
   void end_fence(std::string_view fence);
 

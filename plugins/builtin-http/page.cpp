@@ -28,7 +28,7 @@ bool page_text(Response *response, Format format, const std::atomic<bool> &cance
   if (!is_html(type, *text)) return true;
   std::string out;
   if (!html_to_text(*text, format == Format::markdown, cancelled, &out, problem)) return false;
-  // For numeric character references that overflow, the HTML parser can output surrogates.
+  // The HTML parser can output surrogates for numeric character references that overflow.
   *text = bh::is_utf8(out) ? std::move(out) : bh::repaired_utf8(out);
   return true;
 }

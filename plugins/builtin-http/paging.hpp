@@ -30,7 +30,7 @@ Paging read_paging(tool_kit::Arguments *arguments);
 // *problem to an error message if start_index is beyond the end.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
-// Returns the inputSchema properties of both arguments. `what` names the text in their
+// Returns the inputSchema properties for start_index and max_length. `what` names the text in their
 // descriptions.
 std::string paging_schema(std::string_view what);
 

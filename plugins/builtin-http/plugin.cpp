@@ -20,7 +20,8 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  // Limit for in-flight calls. Additional calls are rejected with an error that suggests a retry.
+  // Maximum number of in-flight calls. Additional calls are rejected with an error that suggests a
+  // retry.
   static constexpr std::size_t max_calls = 32;
 
   static constexpr bh::Info info{.id = "builtin-http",

@@ -16,7 +16,7 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // The request to send. It is moved out when it is sent.
+  // The request to send. It is moved from when it is sent.
   Request request;
 
   // Returns the call result as JSON. Stops early if `cancelled` becomes true, which is checked at

@@ -8,7 +8,7 @@ using namespace builtin_http::testing;
 
 namespace {
 
-// Returns the annotations of the listed tools by tool name.
+// Returns the annotations of the listed tools, keyed by tool name.
 std::map<std::string, std::string> listed(Web *web) {
   rapidjson::Document list;
   const std::string json = web->list();

@@ -1,6 +1,6 @@
-// Defines the interface of HTTP clients for lanes. It has two implementations: the plugin's own
-// HTTP/1.1 client (http1.hpp) for plain HTTP without a proxy, and the http-client plugin
-// (service.hpp) for all other requests.
+// Defines the interface through which lanes use HTTP clients. It has two implementations: the
+// plugin's own HTTP/1.1 client (http1.hpp) for plain HTTP without a proxy, and the http-client
+// plugin (service.hpp) for all other requests.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -33,7 +33,7 @@ struct HttpRequest {
   const bh_str *parts = nullptr;  // body, borrowed until start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // Requires a new connection, because the server may be closing an idle one.
+  // If true, a new connection must be used, because the server may be closing an idle one.
   bool fresh_connection = false;
 };
 

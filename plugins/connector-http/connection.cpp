@@ -90,8 +90,9 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   return BH_OK;
 }
 
-// Limits the current phase: resolving the name or connecting to one address. The whole attempt ends
-// at deadline_ns_, and each address gets an equal share of the remaining time.
+// Limits the duration of the current phase: resolving the name or connecting to one address. The
+// whole attempt must finish by deadline_ns_, and each address gets an equal share of the remaining
+// time.
 void Connection::start_timer() {
   client_.host_.timer_cancel(timer_);
   const std::uint64_t now = client_.host_.now_ns();
@@ -235,8 +236,8 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // The server may have responded before the connection broke, so the response is read first. The
-    // read then reports the error.
+    // The server may have responded before the connection broke, so the response is read first. If
+    // there is none, the read reports the error.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }

@@ -1,5 +1,5 @@
-// A connection to an origin. It connects, sends a request and parses the response. Then it becomes
-// idle for reuse or is closed. See http1.hpp.
+// A connection to an origin. It connects, sends a request and parses the response. Afterwards, it
+// is closed or becomes idle so that it can be reused. See http1.hpp.
 #pragma once
 
 #include <sys/uio.h>

@@ -16,8 +16,8 @@ namespace connector_http {
 
 class Lane;
 
-// Limits and time-outs. bh_limits sets the size limits of messages and queues. All other values are
-// constants that tests reduce.
+// Limits and time-outs. The size limits for messages and queues come from bh_limits. All other
+// values are constants, which tests replace with smaller ones.
 struct Settings {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -43,7 +43,7 @@ struct Context {
   Context(const bh_host *raw, const bh_host_connector *up_table, const Settings &s);
   ~Context();
 
-  // Logs a message with the server's name. `text` must not contain headers or bodies.
+  // Logs `text`, prefixed with the server's name. `text` must not contain headers or bodies.
   void log(std::int32_t level, std::string_view server, std::string_view text) const;
   // Returns `ms`, randomly increased or reduced by up to a quarter.
   std::uint64_t jittered(std::uint64_t ms) noexcept;

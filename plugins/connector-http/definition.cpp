@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t headers_max = 100;
 constexpr std::size_t header_bytes_max = 16 * 1024;
 
-// Headers that are set by this plugin or by HTTP framing. Definitions must not contain them.
+// Server definitions must not contain these headers, because the plugin or HTTP framing sets them.
 constexpr std::array reserved{"accept",         "content-encoding",
                               "content-length", "content-type",
                               "connection",     "expect",

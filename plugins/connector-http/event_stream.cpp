@@ -75,8 +75,8 @@ void EventStream::on_done(const bh_error *error) {
   end(error != nullptr ? *error : bh::make_error(BH_E_IO, "the event stream ended"));
 }
 
-// Called if the stream ended immediately. call_ is set to a placeholder during the callbacks,
-// because a null call_ means that a callback has called stop().
+// Called if the whole response arrived at once. During the callbacks, call_ points to a
+// placeholder, because a null call_ means that a callback has called stop().
 void EventStream::on_whole(const ResponseHead &head, std::string_view body) {
   struct Over final : HttpCall {
     void cancel() override {}

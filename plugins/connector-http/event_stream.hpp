@@ -28,7 +28,8 @@ class EventStream final : public HttpSink {
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
-  // On success, calls lane.stream_event() for each event, and finally lane.stream_ended().
+  // Starts the GET request. On success, lane.stream_event() is called for each event and finally
+  // lane.stream_ended().
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }

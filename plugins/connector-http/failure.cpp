@@ -18,7 +18,7 @@ std::string number(std::uint16_t status) {
 }
 
 // Removes all characters except printable ASCII, because control characters could inject lines into
-// the log. Valid scope tokens consist of printable ASCII.
+// the log. Valid scope tokens contain only printable ASCII, so they are not changed.
 std::string printable(std::string_view s) {
   std::string out(s.substr(0, scope_bytes_max));
   std::erase_if(out, [](char c) { return c < 0x20 || c > 0x7E; });

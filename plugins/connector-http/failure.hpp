@@ -23,7 +23,7 @@ struct HttpFailure {
   std::string scope;                // scope from WWW-Authenticate, truncated to 120 bytes
   std::string location;             // only the origin and path
 
-  // Returns true if the server requests a retry later: 429 Too Many Requests or 503 Service
+  // Returns true if the server asks the client to retry later: 429 Too Many Requests or 503 Service
   // Unavailable, with Retry-After in seconds.
   bool asks_to_wait() const noexcept {
     return (status == 429 || status == 503) && retry_after_ms > 0;
@@ -33,11 +33,11 @@ struct HttpFailure {
 HttpFailure describe(const ResponseHead &head, const Url &url);
 
 // Returns the error for the failed exchange. `with_session` is true if the request had a session
-// ID. In this case, status 404 means that the session has expired.
+// ID. In this case, a status of 404 means that the session has expired.
 bh_error to_error(const HttpFailure &failure, bool with_session);
 
-// Returns a quoted or unquoted parameter of a WWW-Authenticate challenge. Returns an empty string
-// if the parameter is absent.
+// Returns the value of a parameter in a WWW-Authenticate challenge, without its quotes if it was
+// quoted. Returns an empty string if the parameter is absent.
 std::string challenge_parameter(std::string_view challenge, std::string_view name);
 
 // Converts a Retry-After value in seconds to milliseconds, limited to one hour. Returns 0 for a

@@ -140,8 +140,8 @@ void Http1Client::arm_sweep() {
                                    bh::callback<&Http1Client::sweep>(this));
 }
 
-// Closes expired idle connections. The timer runs only while there are idle connections, and calls
-// never change it.
+// Closes expired idle connections. The timer keeps running while there are idle connections, so it
+// need not be restarted for each call.
 void Http1Client::sweep() {
   sweep_timer_ = 0;
   bool any = false;

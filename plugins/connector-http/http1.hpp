@@ -34,7 +34,7 @@ struct Http1Limits {
   std::uint64_t resolve_ms = 30'000;  // resolved addresses are reused for this time
 };
 
-// A host and port with the connections to it. Owned by the client.
+// An origin server (host and port) and the connections to it. Owned by the client.
 struct Origin {
   std::string host, key;
   std::uint16_t port = 0;
@@ -57,10 +57,11 @@ class Http1Client {
   Http1Client &operator=(const Http1Client &) = delete;
 
   std::unique_ptr<HttpRoute> route(const Url &url, std::uint64_t connect_timeout_ms);
-  // Closes all connections. No more callbacks follow.
+  // Closes all connections. No callbacks are called after this.
   void stop() noexcept;
 
-  // For tests: open() returns the number of open connections. connects() also counts closed ones.
+  // For tests. open() returns the number of connections that are currently open, and connects()
+  // returns the number of connections that have ever been opened.
   std::uint32_t open() const noexcept;
   std::uint64_t connects() const noexcept { return connects_; }
 

@@ -113,8 +113,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
 }
 
 bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
-  // Stateless servers receive no notifications. A cancellation is signalled by closing the
-  // response, which happens next.
+  // Stateless servers do not receive notifications. A request is cancelled by closing its response,
+  // which happens next.
   if (stateless() && message.kind == BH_LANE_NOTIFICATION) return BH_OK;
   switch (wire_) {
     case Wire::down:

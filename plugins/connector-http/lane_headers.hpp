@@ -14,8 +14,8 @@ struct LaneHeaders {
   bool empty() const noexcept { return lines.empty(); }
 };
 
-// Returns BH_E_INVALID if a header is malformed (see bh_header) or if a message must not set it.
-// The error message never contains a header value.
+// Returns BH_E_INVALID if a header is malformed (see bh_header) or if messages are not allowed to
+// set it. The error message never contains a header value.
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error);
 
 }  // namespace connector_http

@@ -40,7 +40,7 @@ void Lane::stream_ended(const EventStream::End &end) {
     case Wire::seeking:
       return seek_failed(end.error);
     case Wire::http_sse: {
-      // In HTTP+SSE, the session ends with the stream.
+      // In HTTP+SSE, the session ends when the stream ends.
       const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
       return go_down(bh::make_error(end.too_large ? BH_E_LIMIT : BH_E_SESSION_LOST, text));
     }
@@ -53,7 +53,7 @@ void Lane::stream_ended(const EventStream::End &end) {
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
   if (const auto &failure = stream_.failure(); end.refused && failure) {
-    // The stream worked before, so the server has lost the session.
+    // The stream has worked before, so the server must have lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
@@ -88,7 +88,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
 bool Lane::may_fall_back(const Post &post) const {
   if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
   const std::uint16_t status = post.failure().status;
-  // These errors are caused by the request, not by the transport.
+  // These statuses indicate a problem with the request, not with the transport.
   const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
                             status == 413 || status == 429;
   return status >= 400 && status < 500 && !other_reason;

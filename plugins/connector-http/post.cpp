@@ -14,8 +14,8 @@ namespace {
 
 using bh::ns_per_ms;
 constexpr std::size_t first_step = 1 << 20;  // initial buffer size; doubled when full
-// Maximum number of bytes to read from the response to a notification. If the whole response is
-// read, the connection can be reused.
+// Maximum number of bytes to read from the response to a notification. A connection can be reused
+// only if the whole response has been read.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
@@ -126,14 +126,14 @@ bool Post::reserve_for(const ResponseHead &head) {
   return true;
 }
 
-// Finishes the POST within one of its callbacks. The rest of the response is not needed.
+// Finishes the POST from within one of its callbacks, without reading the rest of the response.
 bool Post::done_with() {
   call_ = nullptr;
   lane_->post_finished(*this);
   return false;
 }
 
-// Fails the POST within one of its callbacks.
+// Fails the POST from within one of its callbacks.
 bool Post::refuse(bh_status code, const std::string &text) {
   call_ = nullptr;
   finish_failed(bh::make_error(code, text));

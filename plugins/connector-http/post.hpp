@@ -23,11 +23,12 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // Prepares the POST for a message. `kind` is one of the BH_LANE_... kinds. If http_sse is true,
-  // the response body is ignored.
+  // Prepares the POST for a message. `kind` is one of the BH_LANE_... constants. If http_sse is
+  // true, the response body is ignored.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
-  // On success, the lane is notified when the POST has finished. On error, nothing was sent.
+  // If start() succeeds, the lane is notified when the POST has finished. If it fails, nothing has
+  // been sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
   // Cancels the POST without notifying the host, and returns this object to the Context.
   void cancel() noexcept;
@@ -48,11 +49,11 @@ class Post final : public HttpSink {
 
   // Stores a copy of a request that may be retried. deadline_ns is 0 if there is no deadline.
   void keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns);
-  // Called when the server has rejected the request. Returns true if the request will be retried
-  // after the time in Retry-After.
+  // Called when the server has rejected the request. If the request can be retried, schedules the
+  // retry for the time given in Retry-After and returns true.
   bool repeat_later();
-  // Returns the reason why a rejected request is not retried, worded as the end of an error
-  // message. Returns an empty string if no reason applies.
+  // Returns the reason why a rejected request is not retried, as a suffix for an error message.
+  // Returns an empty string if no reason applies.
   std::string not_repeated() const;
 
   std::size_t place = 0;  // index in Lane::posts_

@@ -1,6 +1,6 @@
 // Resolves host names without blocking the reactor. IP addresses and localhost are resolved
-// immediately, and all other names with getaddrinfo() on the host's thread pool. The caller caches
-// the result for 30 seconds.
+// immediately. All other names are resolved with getaddrinfo() on the host's thread pool. The
+// caller caches the result for 30 seconds.
 #pragma once
 
 #include <sys/socket.h>

@@ -17,7 +17,7 @@ class ServiceRoute final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override;
-  // Always 0, because the service copies requests and limits their number itself.
+  // Always 0, because the service copies requests and limits how many are pending.
   std::uint64_t unsent() const noexcept override { return 0; }
 
  private:
@@ -27,8 +27,8 @@ class ServiceRoute final : public HttpRoute {
   std::uint64_t connect_timeout_ms_;
 };
 
-// One request. It is deleted at the end of the event loop iteration in which it ends, because one
-// of its callbacks may be on the stack.
+// A request sent through the service. It is deleted at the end of the event loop iteration in which
+// it completes, because one of its callbacks may be on the stack.
 class ServiceCall final : public HttpCall {
  public:
   ServiceCall(const bh::Host &host, const bh_host_http *http, HttpSink &sink)
@@ -113,7 +113,7 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// Converts the header lines after the request line to headers. Omits Host, which the service adds.
+// Parses the header lines that follow the request line. Omits Host, because the service adds it.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

@@ -72,7 +72,7 @@ void SseParser::take_id(std::string_view value) {
       value.size() <= id_bytes_max && std::all_of(value.begin(), value.end(), [](char c) {
         return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
       });
-  // The specification requires IDs with NUL to be ignored.
+  // The specification requires IDs that contain NUL to be ignored.
   if (value.find('\0') != std::string_view::npos) return;
   id_.assign(fit ? value : std::string_view{});
   has_id_ = true;
@@ -158,7 +158,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // A line within one piece may be no longer than a line that is split into several pieces.
+    // The length limit is the same whether a line is within one piece or split into several.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -32,9 +32,10 @@ class SseParser {
   // kept.
   void reset(std::uint64_t max_event_bytes) noexcept;
 
-  // Parses `in` from *at. `event`: *out is an event, and more events may follow in `in`.
-  // `need_more`: all of `in` has been parsed, and incomplete data has been copied. `too_large`: an
-  // event or a line exceeds the limit.
+  // Parses `in` from *at. Returns one of these steps:
+  //   event      *out is an event; more events may follow in `in`
+  //   need_more  all of `in` has been parsed, and incomplete data has been copied
+  //   too_large  an event or a line exceeds the limit
   Step next(std::string_view in, std::size_t *at, SseEvent *out);
 
   // Returns the ID of the last complete event, for resuming the stream. Returns an empty string if

@@ -15,7 +15,7 @@ struct Url {
   std::uint16_t port = 0;
   std::string target;  // path and query; starts with '/'
 
-  // Returns "host" or "host:port" for a Host header. An IPv6 address is in brackets, and the
+  // Returns "host" or "host:port" for the Host header. An IPv6 address is in brackets, and the
   // default port is omitted.
   std::string authority() const;
   // Returns "host:port", which is used in messages and as a key.

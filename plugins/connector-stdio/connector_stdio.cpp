@@ -8,9 +8,9 @@
 namespace connector_stdio {
 namespace {
 
-// Blocks SIGPIPE in this thread, so that a write to an exited child fails with EPIPE. Blocking the
-// signal does not change the signal dispositions of the embedding program. Children start with an
-// empty signal mask.
+// Blocks SIGPIPE in this thread, so that writing to a child that has exited fails with EPIPE.
+// Blocking the signal does not change the signal dispositions of the embedding program. Children
+// start with an empty signal mask.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-// Numbers are parsed as strings. RapidJSON's number parser is not exposed to untrusted input, and
-// an unquoted number ("PORT": 8080) reaches the server as it was written.
+// Numbers are parsed as strings, so RapidJSON's number parser is not exposed to untrusted input,
+// and an unquoted number ("PORT": 8080) reaches the server exactly as it was written.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -132,7 +132,7 @@ void hide_credentials_of_args(Definition *out) {
 }
 
 // Returns true if `name` is a base variable (such as HOME) and has the same value in the gateway's
-// own environment.
+// environment.
 bool is_base_value(std::string_view name, const std::string &value) {
   const auto known = std::find(base_environment.begin(), base_environment.end(), name);
   const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
@@ -240,8 +240,8 @@ bh_status find_program(const Definition &definition, std::string *out, bh_error 
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-    // Skips relative entries, and empty entries, which mean the working directory. Another user
-    // might be able to create a program there.
+    // Skips empty entries, which stand for the working directory, and relative entries. Another
+    // user might be able to create a program there.
     if (!folder.starts_with('/')) continue;
     *out = std::string(folder) + "/" + definition.command;
     if (is_program(*out, &seen)) return BH_OK;

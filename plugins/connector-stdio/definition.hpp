@@ -21,10 +21,10 @@ struct Definition {
   std::vector<std::string> hidden;  // configured values to mask in logs and error messages
 };
 
-// Parses a server definition in JSON (bh_lane_info) and adds the base environment of this process
-// (HOME, LANG, LOGNAME, PATH, SHELL, TERM, USER). Other variables are not inherited. Returns
-// BH_E_INVALID if the definition is invalid. The error names the server and the member, but
-// contains no values.
+// Parses a server definition in JSON (bh_lane_info) and adds the base variables from the
+// environment of this process (HOME, LANG, LOGNAME, PATH, SHELL, TERM, USER). Other variables are
+// not inherited. Returns BH_E_INVALID if the definition is invalid. The error names the server and
+// the member, but contains no values.
 bh_status parse_definition(std::string_view server, std::string_view json, Definition *out,
                            bh_error *error);
 

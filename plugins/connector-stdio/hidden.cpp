@@ -14,7 +14,7 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view instead = "***";
-// A \u escape has six bytes and may encode one byte of a value.
+// A \u escape is six bytes long and may encode a single byte of a value.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
 constexpr std::size_t base64_at_least = 12;  // shorter values have no distinctive base64 form
 
@@ -22,7 +22,7 @@ bool all_hex(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// Returns true if the text ends with the \u escape of a high surrogate.
+// Returns true if the text ends with a \u escape for a high surrogate.
 bool ends_in_high_unit(std::string_view text) noexcept {
   if (text.size() < 6) return false;
   const std::string_view unit = text.substr(text.size() - 6);
@@ -30,7 +30,8 @@ bool ends_in_high_unit(std::string_view text) noexcept {
          std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
 }
 
-// Returns the length of an incomplete escape sequence at the end of the text, or 0.
+// If the text ends with an incomplete escape sequence, returns the length of that sequence.
+// Otherwise, returns 0.
 std::size_t half_escape(std::string_view text) noexcept {
   std::size_t half = 0;
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {
@@ -93,8 +94,8 @@ void HiddenValues::add(std::string text) {
   values_.push_back({std::move(text), std::move(borders)});
 }
 
-// Adds the base64 forms of a value. Inside a longer encoded text ("user:VALUE"), the form depends
-// on the alignment of the value to three-byte groups. One form is added for each alignment, without
+// Adds the base64 forms of a value. If a value is part of a longer encoded text ("user:VALUE"), its
+// form depends on its alignment to three-byte groups. One form is added for each alignment, without
 // the incomplete groups at the ends. Short values are skipped, because their forms are not
 // distinctive.
 void HiddenValues::add_base64(std::string_view text) {
@@ -105,8 +106,9 @@ void HiddenValues::add_base64(std::string_view text) {
   }
 }
 
-// Calls f(layer, source) for the text itself, for its visible form, and for each level of decoded
-// escapes. source(range) maps a range of `layer` to the corresponding range of the text.
+// Calls f(layer, source) for the text itself, for the text as a terminal displays it (see
+// ShownText), and for the text after each level of escapes has been decoded. source(range) maps a
+// range of `layer` to the corresponding range of the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
   struct Layer {
@@ -140,7 +142,7 @@ void HiddenValues::each_layer(std::string_view text, F f) const {
   }
 }
 
-// Returns all occurrences of values in order. Overlapping occurrences are merged.
+// Returns the ranges of all occurrences of values, in order. Overlapping ranges are merged.
 std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const {
   std::vector<Range> found;
   each_layer(text, [&](std::string_view layer, const auto &source) {
@@ -165,8 +167,8 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// Returns the length of the longest prefix of a value at the end of the layer, including an
-// incomplete escape that follows the prefix.
+// Returns the length of the longest prefix of a value with which the layer ends. An incomplete
+// escape at the end of the layer is included.
 std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   const std::size_t half = half_escape(layer);
   const std::string_view ready = layer.substr(0, layer.size() - half);
@@ -184,9 +186,10 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// Returns the range of the longest prefix of a value at the end of the text, in any layer. The
-// range is empty if there is no such prefix. If the text ends with a newline, prefixes shorter than
-// `broken` bytes count only in the text itself. Otherwise, most lines would be held back.
+// If the text ends with a prefix of a value, in any layer, returns the range of the longest such
+// prefix. Otherwise, returns an empty range. If the text ends with a newline, a prefix shorter than
+// `broken` bytes counts only if it is in the text itself, because otherwise most lines would be
+// held back.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));

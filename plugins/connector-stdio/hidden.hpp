@@ -1,4 +1,4 @@
-// Masks a server's configured values in its log and in error messages.
+// Masks values from a server's definition in the server's log and in error messages.
 //
 // An object may be used on any thread, but by only one thread at a time.
 #pragma once
@@ -12,26 +12,26 @@
 
 namespace connector_stdio {
 
-// Finds values in several forms: plain, as JSON or URL escapes, in base64, and split by colour
-// codes, control characters or line endings. Immutable after construction.
+// Finds values even if they are written with JSON or URL escapes, encoded in base64, or split by
+// colour codes, control characters or line endings. Immutable after construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;  // nested levels of escapes that are decoded
-  // At the end of a stream, prefixes of a value that are shorter than this are not masked.
+  // If a stream ends with a prefix of a value, the prefix is masked only if it has at least this
+  // many bytes.
   static constexpr std::size_t min_masked_prefix = 4;
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // Replaces each occurrence of a value with "***". If `ended` is true, no more text follows, and a
+  // Replaces each occurrence of a value with "***". If `ended` is true, no more text follows, so a
   // prefix of a value at the end of the text is masked too.
   std::string mask(std::string_view text, bool ended = true) const;
-  // Returns the number of bytes at the end of the text that must be held back until more text
-  // arrives. These bytes are a prefix of a value, or a value that may be the start of a longer
-  // value.
+  // Returns how many bytes at the end of the text must be held back until more text arrives. These
+  // bytes are a prefix of a value, or a complete value that may be the start of a longer one.
   std::size_t open_end(std::string_view text) const;
-  // Returns the maximum result of open_end().
+  // Returns the largest value that open_end() can return.
   std::size_t max_open() const noexcept { return max_open_; }
 
  private:
@@ -56,11 +56,11 @@ class HiddenValues {
 class StreamMask {
  public:
   void use(std::vector<std::string> values) { hidden_ = HiddenValues(std::move(values)); }
-  // Adds a piece and returns the masked text that is ready to be written.
+  // Adds a piece of the stream. Returns the masked text that can be written now.
   std::string add(std::string_view piece);
-  // Returns the masked rest of the stream.
+  // Ends the stream and returns the rest of the masked text.
   std::string finish();
-  // Masks a complete string, independent of the stream.
+  // Masks a complete string, independently of the stream.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }
 
  private:

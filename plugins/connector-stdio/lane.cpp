@@ -143,8 +143,8 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::broken) return input_broken();
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
-  // If the host rejects the watch, it is requested again with the next message. Until then, the
-  // queue limit bounds the number of pending bytes.
+  // If the host rejects the watch, the next message requests it again. Until then, the queue limit
+  // bounds the number of pending bytes.
   shared_.host.watch(in_.fd, BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_input_writable>(this),
                      &in_.watch);
 }

@@ -57,7 +57,7 @@ class Lane final : private stdio_lines::LineSink {
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
   // If a child has printed text but no message, its lane is reported as down this long before the
-  // host's time-out for the first response, so that the reason can contain the text.
+  // host's time-out for the first response. The reported reason can then contain the text.
   static constexpr std::uint64_t banner_margin_ms = 500;
   // How long to wait for the exit status of a child that has closed its output.
   static constexpr std::uint64_t exit_wait_ms = 200;
@@ -67,14 +67,15 @@ class Lane final : private stdio_lines::LineSink {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Starts the child. open() may return before the child runs; a later failure is reported with
-  // lane_down. If open() fails, all resources are released.
+  // Starts the child. May return before the child runs; if the child then fails to start, lane_down
+  // reports the failure. If open() itself fails, all resources are released.
   bh_status open(const bh_lane_info &info, bh_error *error);
   bh_status send(const bh_lane_message &message, bh_error *error);
   void flush();
   void close();
 
-  // For stop(): kill() sends a signal to the child; reap() waits for its exit until `deadline_ns`.
+  // For stop(). kill() sends a signal to the child, and reap() waits until it has exited or
+  // `deadline_ns` is reached.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 

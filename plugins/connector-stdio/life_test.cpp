@@ -1,4 +1,4 @@
-// Tests the lifecycle of children: failed starts, exits, termination and cleanup.
+// Tests the lifecycle of child processes: failed starts, exits, termination and cleanup.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -12,8 +12,8 @@ bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-// Returns the length of a zero-width or C1 control character at the start of the text. If the text
-// ends within the character, returns the number of available bytes.
+// If the text starts with a zero-width or C1 control character, returns the character's length, or
+// the number of available bytes if the character is incomplete. Otherwise, returns 0.
 std::size_t invisible(std::string_view text) noexcept {
   static constexpr std::string_view characters[] = {"\xC2\xAD",     "\xE2\x80\x8B", "\xE2\x80\x8C",
                                                     "\xE2\x80\x8D", "\xE2\x80\x8E", "\xE2\x80\x8F",
@@ -27,7 +27,8 @@ std::size_t invisible(std::string_view text) noexcept {
   return 0;
 }
 
-// Returns the number of bytes at `i` that are not displayed, or 0.
+// If an escape sequence or an invisible character starts at `i`, returns its length in bytes.
+// Otherwise, returns 0.
 std::size_t hidden_bytes(std::string_view text, std::size_t i) noexcept {
   if (const std::size_t behind = stdio_lines::skip_escape(text, i); behind != i) {
     return std::min(behind, text.size()) - i;
@@ -41,7 +42,7 @@ std::optional<ShownText> ShownText::of(std::string_view text) {
   ShownText out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t skipped = hidden_bytes(text, i);
-    // Overstriking ("x\bx") displays the character once, possibly in bold.
+    // Overstriking ("x\bx") displays a character only once, possibly in bold.
     if (skipped != 0 && text[i] == '\b' && !out.text_.empty()) {
       out.text_.pop_back();
       out.places_.pop_back();

@@ -1,6 +1,6 @@
-// Computes the visible form of a string: the text without escape sequences, control characters,
-// line endings and zero-width characters. The source position of each byte is stored, so that a
-// credential that is found in the visible form can be masked in the source.
+// Reduces a string to what a terminal displays, by removing escape sequences, control characters,
+// line endings and zero-width characters. The source position of each remaining byte is stored, so
+// that a credential found in the result can be masked in the source.
 #pragma once
 
 #include <bulkhead/cpp/decoded.hpp>
@@ -17,9 +17,10 @@ class ShownText {
  public:
   using Range = bh::Decoded::Range;
 
-  // Returns the visible form of the text, or nullopt if all of the text is visible.
+  // Returns the text without the parts that are not displayed, or nullopt if there are no such
+  // parts.
   static std::optional<ShownText> of(std::string_view text);
-  // Returns the visible form of the text, or the text itself if all of it is visible.
+  // Returns the text without the parts that are not displayed.
   static std::string all_of(std::string_view text);
 
   std::string_view text() const noexcept { return text_; }

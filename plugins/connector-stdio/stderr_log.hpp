@@ -17,7 +17,7 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // Appends the text, or drops it if the file cannot be written. The first call that drops text
+  // Appends the text. If the file cannot be written, drops the text; the first call that does so
   // returns false and sets *error.
   bool write(std::string_view text, int *error);
 

@@ -71,8 +71,8 @@ class TestUp {
     if (text != nullptr) *text = bh::text(error);
     return status;
   }
-  // Opens a lane to the test child. `more` contains additional members of the definition, each with
-  // a leading comma.
+  // Opens a lane to the test child. `more` contains additional members for the definition, each
+  // preceded by a comma.
   void open(bh_lane lane, const std::string &mode, const std::string &value = "",
             const std::string &more = "") {
     std::string why;

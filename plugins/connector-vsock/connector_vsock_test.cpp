@@ -28,7 +28,7 @@ struct Got {
   std::string name, payload;
 };
 
-// A fake host and an endpoint on one thread.
+// A fake host and an endpoint, both in the test's thread.
 struct World {
   explicit World(bh_limits bounds = bh::testing::limits()) : limits(bounds) {
     REQUIRE(::mkdtemp(folder.data()) != nullptr);

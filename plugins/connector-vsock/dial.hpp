@@ -1,5 +1,5 @@
-// Connects to the endpoint: creates the socket, and formats and parses the messages of the hybrid
-// handshake.
+// Connects to the endpoint: creates the socket, formats the request of the hybrid handshake, and
+// parses the response.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ std::string hybrid_request(const Definition &definition);
 inline constexpr std::size_t max_hybrid_answer = 64;  // bytes, including the newline
 
 enum class Hybrid { more, accepted, refused };
-// Parses the response of a hybrid socket. If the connection was accepted, the response is the first
-// *size bytes of `in`.
+// Parses the response from a hybrid socket. If the connection was accepted, the response is the
+// first *size bytes of `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
 // Returns an error message with the cause of a failed connection attempt and a remedy.

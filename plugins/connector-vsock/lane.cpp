@@ -90,7 +90,7 @@ void Lane::on_connected() {
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
   update_watch();
-  // The buffer of a new socket has room for these few bytes, so send() does not block.
+  // The send buffer of a new socket has room for these few bytes, so send() does not block.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     report_down(BH_E_UNAVAILABLE, error_text("write failed", errno));
@@ -131,8 +131,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // If a message is larger than a frame can be, it is rejected below with its own error, even if
-  // the queue is full.
+  // A message that is too large for any frame is rejected below with its own error, even if the
+  // queue is full.
   const std::size_t most =
       definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >

@@ -1,9 +1,9 @@
 // Handles one connection to the endpoint.
 //
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
-// once) -> close -> finished. Messages that are sent before `up` are queued behind the metadata
-// line. While a lane is held, it does not read, so the endpoint's send buffer fills up. If the
-// connection is lost during this time, the lane reports it when it is no longer held.
+// once) -> close -> finished. Messages that are sent before the `up` state are queued behind the
+// metadata line. While a lane is held, it does not read, so the endpoint's send buffer fills up. A
+// connection that is lost in the meantime is reported when the lane is no longer held.
 //
 // Owned by the connector. Runs on the reactor thread. The host functions message() and lane_down()
 // may call close() or send() on the same lane before they return. The lane is destroyed at the end
@@ -54,7 +54,7 @@ class Shared {
 
 class Lane final {
  public:
-  // Approximate limit for bytes read per event loop iteration.
+  // Approximate limit on the number of bytes read in one event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
 
   Lane(Shared &shared, bh_lane handle, Definition definition);
@@ -77,7 +77,7 @@ class Lane final {
   bh_lane handle() const noexcept { return handle_; }
   bool closing() const noexcept { return closing_; }
 
-  // Sets the stream number of the next request. For tests.
+  // For tests. Sets the stream number of the next request.
   void skip_to_stream(std::uint32_t stream) noexcept { next_stream_ = stream; }
 
   bool flush_queued = false;  // used only by the owner

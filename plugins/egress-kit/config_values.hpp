@@ -16,7 +16,8 @@ struct Number {
   std::uint64_t Config::*place;
   std::uint64_t least, most;
 
-  // Stores `value` in `out`. Returns an error that names the key, or an empty string on success.
+  // Stores `value` in `out`. Returns an error message that names the key, or an empty string on
+  // success.
   std::string read(const rapidjson::Value &value, Config *out) const {
     const bool fits = value.IsUint64() && value.GetUint64() >= least && value.GetUint64() <= most;
     if (!fits) {
@@ -39,8 +40,8 @@ struct Word {
   bool Config::*place;
 };
 
-// Reads a list that contains one or both of two allowed values, and sets the corresponding flags.
-// Returns an error that names the key, or an empty string on success.
+// Reads a list of strings. Only the two strings in `words` are allowed, and each one sets its flag.
+// Returns an error message that names the key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
@@ -56,8 +57,8 @@ std::string read_words(std::string_view key, const Word<Config> (&words)[2],
   return {};
 }
 
-// Parses `json` into `root` and calls read_key for each member. Returns the first error, or an
-// empty string on success.
+// Parses `json` into `root` and calls read_key for each member. Returns the first error message, or
+// an empty string on success.
 template <class Config>
 std::string read_object(std::string_view json, rapidjson::Document *root, Config *out,
                         std::string (*read_key)(std::string_view key, const rapidjson::Value &,

@@ -1,4 +1,4 @@
-// Tests the validation of endpoints, and the sending of single POST requests.
+// Tests the validation of endpoints and the sending of POST requests.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Parses the endpoint to which a plugin sends its requests. With HTTPS, the endpoint may be any
-// host; with HTTP, it must be on the local machine.
+// Parses the endpoint to which a plugin sends its requests. An HTTPS endpoint may be on any host;
+// an HTTP endpoint must be on the local machine.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -27,7 +27,7 @@ struct Endpoint {
   std::string shown() const;
 };
 
-// Returns true if read_endpoint() reads this key.
+// Returns true if `key` is one of the keys that read_endpoint() reads.
 bool endpoint_key(std::string_view key);
 
 // Reads "url", "socket", "headers" and "timeout_ms" into `out`, which may contain defaults. Returns

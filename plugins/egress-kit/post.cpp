@@ -32,7 +32,7 @@ Address address_of(const std::string &path) {
   return out;
 }
 
-// Headers of every request. The endpoint's configured headers follow them.
+// Headers that are sent with every request, followed by the endpoint's configured headers.
 constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
     {"content-type", "application/json"},
     {"accept", "application/json"},

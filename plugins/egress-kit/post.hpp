@@ -1,8 +1,8 @@
-// Sends one POST request with JSON to an Endpoint, through the HTTP client of the compartment or
-// over the endpoint's Unix socket.
+// Sends one JSON POST request to an Endpoint, either through the compartment's HTTP client or over
+// the endpoint's Unix socket.
 //
-// A redirect is returned as the response and is not followed. A Post is never retried; the caller
-// creates another Post for a retry. Runs on the reactor thread.
+// A redirect is returned as the response and is not followed. A Post is never retried; for a retry,
+// the caller creates another Post. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -72,8 +72,8 @@ class Post {
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket, if it has one, to the host. Must be called in the plugin's
-// start(). Returns the error, or an empty string on success.
+// If the endpoint has a Unix socket, announces it to the host. Must be called in the plugin's
+// start(). Returns the error message, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 
 }  // namespace egress

@@ -27,9 +27,9 @@ class SocketPost {
 
   static constexpr std::uint32_t max_head_bytes = 64 << 10;
 
-  // Takes ownership of `fd`, which must be non-blocking. `message` is the complete request, head
-  // and body. `timeout_ms` covers the request and its response. A response body of more than
-  // `max_body` bytes is an error.
+  // Takes ownership of `fd`, which must be non-blocking. `message` is the complete request: head
+  // and body. `timeout_ms` is the time-out for sending the request and receiving the response. A
+  // response body of more than `max_body` bytes is an error.
   SocketPost(const bh::Host &host, int fd, std::string message, std::uint64_t max_body,
              std::uint64_t timeout_ms, Done done);
   ~SocketPost();

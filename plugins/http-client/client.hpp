@@ -1,10 +1,12 @@
-// Runs libcurl's multi interface on the host's reactor. bh_host_fd watches the descriptors, and one
-// host timer implements all time-outs. libcurl's resolver is the only additional thread.
+// Runs libcurl's multi interface on the host's reactor. The host's descriptor watches (bh_host_fd)
+// report socket events, and one host timer implements all time-outs. libcurl's resolver is the only
+// additional thread.
 //
-// libcurl must not be called from its own callbacks. Handlers may start and cancel requests in
-// callbacks, so starts and cancellations are deferred until libcurl returns.
+// libcurl must not be called from its own callbacks. Because handlers may start and cancel requests
+// in callbacks, starts and cancellations are deferred until libcurl returns.
 //
-// Limits: requests_max concurrent requests (BH_E_LIMIT) and connections_kept idle connections.
+// Limits: at most requests_max concurrent requests (otherwise BH_E_LIMIT) and connections_kept idle
+// connections.
 #pragma once
 
 #include <curl/curl.h>

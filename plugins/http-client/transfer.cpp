@@ -19,12 +19,12 @@ namespace {
 constexpr std::size_t url_bytes_max = 8192;
 constexpr long connect_ms_default = 10'000;
 
-// Headers that never contain credentials. All other headers are sent only to the origin of the
+// These headers never contain credentials. All other headers are sent only to the origin of the
 // request, not to the targets of redirects.
 constexpr std::array harmless{"accept",        "accept-language", "accept-encoding",
                               "user-agent",    "cache-control",   "content-type",
                               "if-none-match", "range",           "if-modified-since"};
-// Headers for framing and connection management, which are set by libcurl only.
+// Headers for framing and connection management. Only libcurl sets them.
 constexpr std::array reserved{"host",
                               "content-length",
                               "transfer-encoding",
@@ -311,7 +311,7 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   return fd;
 }
 
-// Also called for reused connections, for which on_open() is not called.
+// Unlike on_open(), this function is also called when a connection is reused.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK

@@ -1,5 +1,6 @@
 // A byte buffer that is not zero-filled when it grows, and that frees its memory when it is
-// cleared. A large body is received directly into the buffer, and idle connections use no memory.
+// cleared. Large bodies can be received directly into the buffer, and idle connections use no
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -53,8 +54,8 @@ class ByteBuffer {
     return true;
   }
 
-  // room() returns the reserved but unused memory. After writing n bytes to its start, call
-  // filled(n).
+  // room() returns memory that is reserved but not yet used. After writing n bytes at its start,
+  // call filled(n).
   std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
   void filled(std::size_t n) noexcept { size_ += n; }
 

@@ -8,7 +8,7 @@ namespace http_codec {
 
 namespace {
 
-// Prevents overflow (15 hex digits are 60 bits) and an endless series of zeros.
+// Prevents overflow (15 hex digits hold 60 bits) and endless runs of leading zeros.
 constexpr std::uint32_t max_size_digits = 15;
 
 }  // namespace

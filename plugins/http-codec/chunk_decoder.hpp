@@ -1,10 +1,10 @@
 // Decodes the chunked transfer coding incrementally and without copying: pieces of the body are
-// views of the input.
+// returned as views of the input.
 //
 // The decoder is strict: sizes must be plain hex digits, lines must end with CR LF, and trailers
-// must be valid fields (which are ignored). In requests, chunk extensions are rejected: no client
-// sends them, and differences between parsers permit request smuggling. In responses, extensions
-// are skipped, because some servers send them.
+// must be valid fields (but are ignored). Chunk extensions in requests are rejected, because no
+// client sends them, and because parsers that treat them differently make request smuggling
+// possible. Chunk extensions in responses are skipped, because some servers send them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Shared by the parsers of request and response heads: splits a head into lines, and parses the
+// Shared by the parsers for request and response heads. Splits a head into lines, and parses the
 // fields that determine where a message ends and whether its connection persists.
 #pragma once
 
@@ -46,8 +46,8 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// The fields that determine framing and persistence. Each function returns the reason why a value
-// is invalid, or null if the value is valid.
+// The fields that determine the framing of the message and whether the connection persists. Each
+// function returns the reason why a value is invalid, or null if the value is valid.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;
@@ -55,8 +55,8 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A comma-separated list is invalid, even if all its lengths are equal. If the field is repeated,
-  // its values must be equal.
+  // A comma-separated list is invalid, even if all lengths in it are equal. If the field is
+  // repeated, its values must be equal.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;
     if (!parse_decimal(value, &length)) return "a malformed Content-Length";

@@ -12,8 +12,8 @@ namespace http_codec {
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Returns a status line such as "HTTP/1.1 200 OK\r\n". For an unknown status, returns the line for
-// 400 or 500.
+// Returns a status line such as "HTTP/1.1 200 OK\r\n". If the status is unknown, returns the line
+// for 400 or 500.
 std::string_view status_line(int status) noexcept;
 
 // A string of at most N bytes in a fixed buffer. A piece that does not fit is omitted entirely,

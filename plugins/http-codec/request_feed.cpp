@@ -118,7 +118,7 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
 }
 
 // Reserves `need` bytes for the head and the body. If the budget permits, reserves more, so that
-// the buffer can grow.
+// the buffer does not have to be reallocated for every piece.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

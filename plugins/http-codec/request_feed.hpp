@@ -1,8 +1,8 @@
-// Splits the byte stream of a client connection into requests. No I/O.
+// Splits the byte stream from a client connection into requests. Performs no I/O.
 //
-// A request that is complete in the input is returned in place, without a copy. An incomplete
-// request is copied to a buffer, which is freed after the request. The buffer grows with the
-// received bytes: an announced length alone reserves no memory.
+// If a request is complete in the input, it is returned in place, without a copy. An incomplete
+// request is copied to a buffer, which is freed after the request. The buffer grows only as bytes
+// are received: an announced length alone reserves no memory.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +38,15 @@ class RequestFeed {
   //   more     all of `in` has been consumed
   //   request  a request is complete; head(), text() and body() are valid until next() is called or
   //            the bytes of `in` become invalid
-  //   error    status() is the HTTP status of the response; the connection cannot be used again
+  //   error    status() is the HTTP status to respond with; the connection must not be used again
   Result feed(std::string_view &in) noexcept;
 
   // Drops the current request and frees its memory.
   void next() noexcept;
 
-  // Returns memory for receiving the rest of a body of known length, or an empty span. Reserves
-  // memory in advance, so call it only for an admitted request.
+  // Returns memory into which the rest of a body of known length can be received, or an empty span.
+  // Because the memory is reserved in advance, this must be called only after the request has been
+  // admitted.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
@@ -60,7 +61,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Returns the reason why the head is invalid, as a static string. Valid after Result::error.
+  // Valid after Result::error. Returns the reason why the head is invalid, as a static string.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:
@@ -89,7 +90,7 @@ class RequestFeed {
   Phase phase_ = Phase::head;
 };
 
-// Returns true for Content-Type: application/json, with or without parameters.
+// Returns true if the Content-Type is application/json, with or without parameters.
 inline bool is_json(const RequestFeed &feed) noexcept {
   return is_media_type(feed.text(Field::content_type), "application/json");
 }

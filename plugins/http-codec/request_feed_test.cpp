@@ -24,7 +24,8 @@ Outcome run(std::string_view text, std::size_t step = 0, const FeedLimits &limit
   Outcome out;
   if (step == 0) step = std::max<std::size_t>(text.size(), 1);
   for (std::size_t at = 0; at < text.size(); at += step) {
-    // A separate copy allows the sanitizer to detect a view that is used too long.
+    // Each piece is a separate copy, so the sanitizer detects views that are used after the piece
+    // is gone.
     const std::string piece(text.substr(at, step));
     std::string_view in = piece;
     while (!in.empty()) {

@@ -45,7 +45,7 @@ HeadParser::Result HeadParser::advance(std::string_view data) noexcept {
   data = data.substr(0, limit_);
   while (!done_) {
     const std::uint32_t at = lines_.start();
-    // Rejects a byte that cannot begin a request immediately, without waiting for the end of the
+    // Immediately rejects a byte that cannot begin a request, without waiting for the end of the
     // line.
     const bool invalid =
         !request_line_ && at < data.size() && data[at] != '\r' && !is_token_char(data[at]);
@@ -105,7 +105,8 @@ bool HeadParser::read_target(std::string_view target, std::uint32_t at) noexcept
     return head_.method == Method::options || refuse(400, malformed);
   }
   if (target.front() != '/') {
-    // Servers must accept the absolute form. Its authority is checked like a Host header.
+    // Servers must accept request targets in the absolute form. Their authority is checked like a
+    // Host header.
     const std::size_t slash = target.find('/', 7);
     if (slash == std::string_view::npos || slash == 7 ||
         !bh::starts_with_ignoring_case(target, "http://")) {
@@ -150,8 +151,8 @@ bool HeadParser::read_field(std::string_view name, std::string_view value,
       break;
     case 14:
       if (equals_lower(name, "content-length")) {
-        // Two Content-Length fields are rejected even if they are equal. They serve no purpose and
-        // are common in request smuggling.
+        // Two Content-Length fields are rejected even if they are equal, because they serve no
+        // purpose and are common in request smuggling.
         return check(head_.has_length ? "two Content-Length fields" : head_.read_length(value));
       }
       if (equals_lower(name, "mcp-session-id")) return keep(Field::session, value, at);

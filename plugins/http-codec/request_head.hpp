@@ -1,16 +1,16 @@
 // Parses the head of an HTTP/1.x request (request line and fields) line by line.
 //
-// The parser is strict, because the gateway is between proxies and servers. Anything that two
+// The parser is strict, because the gateway sits between proxies and servers. Anything that two
 // parsers may interpret differently is rejected with 400: bare LF, folded lines, a space before a
 // colon, two lengths, unknown transfer codings.
 //
 // Boost.Beast's basic_parser is not used, because it is slower (bench/codec_bench.cpp). This parser
 // takes 133 ns for a head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482
-// ns if it stores the same fields, and 259 and 589 ns with a preceding scan of the raw head. Beast
-// would need this scan, because it accepts bare LF and folded lines.
+// ns if it stores the same fields, and 259 and 589 ns if the raw head is scanned first. This scan
+// would be necessary, because Beast accepts bare LF and folded lines.
 //
-// No I/O, no allocation. Only fields that users of this library need are stored. Other fields are
-// validated and skipped.
+// Performs no I/O and allocates no memory. Only the fields that users of this library need are
+// stored. Other fields are validated and skipped.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@ enum class Method : std::uint8_t { get, head, post, del, options, other };
 // Returns the method's name, such as "GET", or an empty string for Method::other.
 std::string_view name_of(Method method) noexcept;
 
-// A range of the request's bytes. It stores an offset instead of a pointer, because the bytes may
-// move while more bytes arrive.
+// A range of the request's bytes. It stores an offset instead of a pointer, because the request may
+// be moved as more of it arrives.
 struct Slice {
   std::uint32_t at = 0;
   std::uint32_t n = 0;
 };
 
-// Fields whose values are stored unchanged. Each of them may occur only once.
+// Fields whose values are stored unchanged. Each field may occur only once.
 enum class Field : std::uint8_t {
   host,
   origin,
@@ -71,18 +71,18 @@ class HeadParser {
   enum class Result : std::uint8_t { more, done, error };
 
   // `limit` is the maximum size of the head in bytes; larger heads are rejected with 431. If
-  // needs_host is set, an HTTP/1.1 request without Host is rejected, which is required for requests
-  // over a network.
+  // needs_host is true, an HTTP/1.1 request without Host is rejected, as it must be if requests
+  // arrive over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // Parses the lines that are complete. `data` contains all bytes since the start of the request,
-  // and may extend beyond the head. Each byte is scanned once, however the input is split.
+  // Parses the complete lines. `data` contains all bytes since the start of the request, and may
+  // extend beyond the head. Each byte is scanned only once, however the input is split.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // These functions return the HTTP status of the error response and the reason for it. Valid after
-  // Result::error.
+  // Valid after Result::error. These functions return the HTTP status of the error response and the
+  // reason for the error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 

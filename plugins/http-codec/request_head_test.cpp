@@ -1,4 +1,4 @@
-// Tests which unusual or ambiguous request heads are accepted, and with which status others are
+// Tests which unusual or ambiguous request heads are accepted, and with which status the others are
 // rejected.
 #include <catch2/catch.hpp>
 #include <string>
@@ -119,7 +119,8 @@ constexpr Head heads[] = {
      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
 };
 
-// Returns the status for a head that arrives in pieces of `step` bytes.
+// Returns the status with which a head that arrives in pieces of `step` bytes is rejected, or 0 if
+// it is accepted.
 int status_of(std::string_view text, std::size_t step, HeadParser &parser) {
   for (std::size_t n = step;; n += step) {
     const auto result = parser.advance(text.substr(0, n));

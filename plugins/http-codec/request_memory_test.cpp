@@ -1,4 +1,4 @@
-// Tests the memory limits of incomplete requests.
+// Tests the limits on memory for incomplete requests.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>

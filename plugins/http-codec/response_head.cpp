@@ -22,7 +22,8 @@ void read_keep_alive(std::string_view value, ResponseHead *head) noexcept {
   });
 }
 
-// Stores the fields that are needed. Comparing the length first skips most other fields quickly.
+// Stores the fields that are needed. Most other fields can be skipped quickly by comparing only the
+// length of the name.
 const char *read_field(std::string_view name, std::string_view value, ResponseHead *head,
                        Fields *fields) noexcept {
   switch (name.size()) {

@@ -42,8 +42,8 @@ ResponseReader::Result ResponseReader::next_head(std::string_view &in) {
     if (before > 0) {
       held_.append(in.substr(0, head_bytes_ - before));
       bytes = held_;
-      // Each call to parse_head() starts again at the first byte, so it is called only when the
-      // head is complete.
+      // parse_head() always starts again at the first byte, so it is called only when the head is
+      // complete.
       const bool whole =
           held_.find("\r\n\r\n", before - std::min<std::size_t>(before, 3)) != std::string::npos;
       if (!whole && bytes.size() < head_bytes_) return in = {}, Result::more;

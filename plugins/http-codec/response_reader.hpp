@@ -1,5 +1,6 @@
-// Reads responses from the byte stream of a connection. Skips interim heads (1xx), parses the head,
-// and finds the end of the body. No I/O. Only a head that arrives in pieces is copied.
+// Reads responses from the byte stream of a connection. Skips interim responses (1xx), parses the
+// head, and finds the end of the body. Performs no I/O. A head is copied only if it arrives in
+// pieces.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,10 @@ class ResponseReader {
 
   // Consumes bytes from the front of `in`. After `head` and `body`, call it again.
   //   more   all of `in` has been consumed
-  //   head   head() is complete; its views are valid until the next response is read or the bytes
-  //   of
-  //          `in` become invalid
+  //   head   head() is complete; its views are valid until the next response is read or the
+  //          bytes of `in` become invalid
   //   body   `piece` is the next part of the body, a view of `in`
-  //   done   the response is complete; `in` has the bytes after it
+  //   done   the response is complete; `in` contains the bytes after it
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }

@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// Reuses one reader for all step sizes, which also tests that reset() is sufficient.
+// One reader is used for all step sizes, so this also tests that reset() is sufficient.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);

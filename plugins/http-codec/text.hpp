@@ -1,5 +1,5 @@
-// Parses characters, names and lists in HTTP/1.1 heads. ASCII only, independent of the locale. The
-// functions are inline because they account for most of the time spent parsing a head.
+// Parses characters, names and lists in HTTP/1.1 heads. The functions treat text as ASCII, whatever
+// the locale is. They are inline because they account for most of the time spent parsing a head.
 #pragma once
 
 #include <algorithm>
@@ -112,7 +112,8 @@ void for_each_element(std::string_view list, F &&f) {
   }
 }
 
-// Returns true if `header` (a Content-Type) has this type, with or without parameters.
+// Returns true if `header`, the value of a Content-Type field, has this media type, with or without
+// parameters.
 inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
   return bh::equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
 }

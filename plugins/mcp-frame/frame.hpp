@@ -12,8 +12,8 @@
 //   16      4     length of the payload
 //   20            process name (UTF-8), then payload
 //
-// All integers are big-endian. Another program defines this format, so it cannot be changed here.
-// Two programs of this distribution on the same machine may agree on a larger total length.
+// All integers are big-endian. The format is defined by another program, so it cannot be changed
+// here. Two programs from this distribution on the same machine may agree on a larger total length.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,8 @@ struct Frame {
   std::string_view payload;
 };
 
-// Returns true if `in` may begin with a frame. `in` must have at least sniff_bytes bytes.
+// Returns true if the first bytes of `in` could be the start of a frame. `in` must have at least
+// sniff_bytes bytes.
 bool looks_like_frame(std::string_view in) noexcept;
 
 // Returns the total length field of `in`, which must have at least length_bytes bytes.
@@ -67,7 +68,7 @@ std::uint32_t total_length(std::string_view in) noexcept;
 Fault decode(std::string_view in, Frame *out) noexcept;
 
 // Encodes everything before the payload into `to`, which must have room for max_head bytes, and
-// sets *size. frame.payload is ignored: the caller writes payload_bytes bytes after the head.
+// sets *size. frame.payload is ignored: after the head, the caller must write payload_bytes bytes.
 // `most` limits the total length.
 Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
                   std::size_t most = max_total) noexcept;

@@ -44,8 +44,8 @@ void FrameReader::drop_handed_out() noexcept {
 std::span<char> FrameReader::room() noexcept {
   if (handed_out_ || partial_.size() < length_bytes) return {};
   const std::size_t missing = length_bytes + total_length(partial_.view()) - partial_.size();
-  // The buffer grows as bytes arrive, so sending a length field is not enough to make the reader
-  // allocate a megabyte.
+  // The buffer grows only as bytes arrive, so a peer cannot make the reader allocate a megabyte
+  // just by sending a length field.
   if (missing < worth_it || !partial_.reserve(std::min(missing, worth_it))) return {};
   return {partial_.tail(), std::min(missing, partial_.room())};
 }

@@ -34,15 +34,15 @@ class FrameReader {
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 
-  // Returns a buffer into which the rest of a long frame can be received directly. The buffer has
-  // at least worth_it bytes, or it is empty. If it is empty, receive into another buffer and pass
-  // that buffer to next(). After filled(n) with n > 0, call next() with empty input until it
-  // returns `more`.
+  // Returns a buffer into which the rest of a long frame can be received directly. The buffer
+  // either has at least worth_it bytes or is empty. If it is empty, receive into another buffer and
+  // pass that to next(). After filled(n) with n > 0, call next() with empty input until it returns
+  // `more`.
   std::span<char> room() noexcept;
   void filled(std::size_t n) noexcept { partial_.added(n); }
 
-  // Returns the number of bytes buffered for an incomplete frame. If it is not 0 at the end of the
-  // stream, the last frame was truncated.
+  // Returns the number of bytes buffered for an incomplete frame. At the end of the stream, a
+  // nonzero value means that the last frame was truncated.
   std::size_t held() const noexcept { return handed_out_ ? 0 : partial_.size(); }
 
  private:

@@ -57,8 +57,8 @@ struct Seen {
   friend bool operator==(const Seen &, const Seen &) = default;
 };
 
-// Returns the frames that a reader finds if `bytes` arrive in pieces. `direct` means that the
-// pieces are received into room() if possible.
+// Returns the frames that a reader finds if `bytes` arrive in pieces of this size. If `direct` is
+// true, the pieces are received into room() where possible.
 std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direct = false) {
   FrameReader reader;
   std::vector<Seen> seen;

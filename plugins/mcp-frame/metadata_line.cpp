@@ -9,7 +9,7 @@ namespace {
 
 enum class Match : std::uint8_t { no, so_far, whole };
 
-// Compares the start of `in`, the bytes after the NUL, with the prefix and a colon.
+// `in` contains the bytes after the NUL. Tests whether they start with the prefix and a colon.
 Match match(std::string_view in, std::string_view prefix) noexcept {
   const std::size_t n = std::min(in.size(), prefix.size());
   if (in.substr(0, n) != prefix.substr(0, n)) return Match::no;

@@ -1,4 +1,4 @@
-// Sanitizes the name of the sending process in frames.
+// Sanitizes the process names that are sent in frames.
 #pragma once
 
 #include <string>

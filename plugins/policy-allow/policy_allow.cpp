@@ -24,7 +24,7 @@ class PolicyAllow {
 
   std::uint32_t needs() const noexcept { return 0; }
 
-  // For a host that ignores needs() and calls the policy anyway.
+  // Only called by hosts that ignore needs().
   bh_status decide(const bh_policy_request &, bh_verdict *out, bh_error *) { return allow(out); }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
     return allow(out);

@@ -1,4 +1,4 @@
-// Parses the responses of the decision point strictly. If a response is invalid, the call is
+// Strictly parses the responses of the decision point. An invalid response means that the call is
 // rejected.
 #pragma once
 

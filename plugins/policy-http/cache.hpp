@@ -1,5 +1,5 @@
-// An LRU cache of responses with a time to live. The key is the digest of the request. Rewrites are
-// not cached.
+// An LRU cache of responses, each with a time to live. The key is the digest of the request.
+// Responses that rewrite a call or a result are not cached.
 #pragma once
 
 #include <cstdint>

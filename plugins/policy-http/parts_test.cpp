@@ -130,7 +130,7 @@ TEST_CASE(
   later.meta = {};
   later.exchange = 99;
   CHECK(key(later) == usual);
-  // These two strings differ only beyond the part that is sent as a preview.
+  // These arguments differ from the usual ones only beyond the part that is sent as a preview.
   CHECK(key(call(), R"({"path":"/etc/shadow"})") != usual);
   CHECK(key(call(), arguments, true) != usual);
   for (const auto member :

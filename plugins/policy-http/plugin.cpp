@@ -93,8 +93,8 @@ class PolicyHttp {
                       "too many queries are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
-    // A restarted endpoint may reuse a request number. In that case, the new request replaces the
-    // old one.
+    // An endpoint that has been restarted may reuse a request number. The new request then replaces
+    // the old one.
     const std::uint64_t number = request.exchange;
     Open &open = open_[number];
     open.question = std::move(question);

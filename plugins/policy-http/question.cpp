@@ -54,7 +54,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.end_object();
 }
 
-// A member of params that is sent along with the arguments.
+// A member of params, other than the arguments, that is sent to the decision point.
 struct Beside {
   std::string_view name, text;
 };
@@ -69,7 +69,8 @@ std::vector<Beside> beside_of(const bh_policy_request &r) {
   return out;
 }
 
-// Writes the text, truncated to preview_bytes. Returns true if it was not truncated.
+// Writes the text, truncated to preview_bytes if it is longer. Returns true if the text was not
+// truncated.
 bool put_preview(Writer &out, const Config &config, std::string_view name, std::string_view text) {
   if (text.size() > config.preview_bytes) {
     out.member(std::string(name) + "_text", bh::cut_text(text, config.preview_bytes));

@@ -16,7 +16,7 @@ struct Question {
   bool response = false;
   std::string decision_id;  // random; the response must have the same ID
   std::string body;
-  // Digest of all inputs to the decision: the body without IDs and audit_context.
+  // Digest of everything that the decision depends on: the body without IDs and audit_context.
   std::string key;
 };
 

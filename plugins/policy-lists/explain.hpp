@@ -9,8 +9,8 @@
 
 namespace bulkhead::lists {
 
-// The format of `call` and of the result is that of bh_explain. On failure, returns a message that
-// states what is invalid in `call`.
+// `call` and the returned JSON have the formats that bh_explain defines. On failure, returns a
+// message that states what is invalid in `call`.
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call);
 
 }  // namespace bulkhead::lists

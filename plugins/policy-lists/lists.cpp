@@ -147,8 +147,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // An entry is meant for the server named by the part before the first "__". It applies to any
-  // other server only if it is stricter than the default.
+  // An entry is meant for the server whose name is the part before the first "__". It applies to
+  // other servers only if it is stricter than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

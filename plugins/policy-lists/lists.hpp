@@ -1,13 +1,13 @@
-// Decides whether a call is allowed, from lists of servers and tools.
+// Decides whether a call is allowed, based on lists of servers and tools.
 //
-// The checks are made in this order: the global block, the blocked servers, the allowed servers (if
-// any are listed), the permission of the tool, the default. If the corporation and the user both
-// set a key, the corporation's value takes precedence.
+// The following are checked in this order: the global block, the blocked servers, the allowed
+// servers (if any are listed), the permission of the tool, the default. If the corporation and the
+// user both set a key, the corporation's value takes precedence.
 //
 // A tool is identified by the combined name server__tool. This name is ambiguous if either part
 // contains "__", and a server may give its tools any names. An entry is therefore meant for the
-// server named by the part before the first "__". If another server and tool have the same combined
-// name, the entry applies to them only if it is stricter than the default.
+// server whose name is the part before the first "__". If another server and tool have the same
+// combined name, the entry applies to them only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Describes a call or another event that the rules evaluate, with all names resolved by the host.
-// The strings are borrowed.
+// Describes a call or another event that the rules evaluate. The host has already resolved all
+// names. The strings are borrowed.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>

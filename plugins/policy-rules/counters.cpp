@@ -76,7 +76,7 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   if (count.per_ms == 0) return count.now;
   const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
-  // The share is rounded up, so the count is at most one too high and never too low.
+  // Because the share is rounded up, the count may be too high by one but is never too low.
   const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
   const double before = static_cast<double>(count.before) * share;
   const auto whole = static_cast<std::uint64_t>(before);
@@ -113,8 +113,8 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
   if (budget.what == Budget::What::bytes) {
     return amount(*count, now_ms) + addition.bytes > budget.most;
   }
-  // All destinations of the previous window count, because it is unknown when in that window they
-  // were added.
+  // All destinations from the previous window are counted, because it is not known when they were
+  // added.
   std::set<std::string> all = count->seen;
   all.insert(count->seen_before.begin(), count->seen_before.end());
   const std::size_t before = all.size();

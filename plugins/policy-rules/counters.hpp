@@ -19,7 +19,7 @@ class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
   static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results will be counted
-  // A count without a window (`per`) expires if it is unused for this long.
+  // A count without a window (`per`) expires if it has not been used for this long.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
   // The amounts that one call adds to a count.
@@ -28,23 +28,23 @@ class Counters {
     const std::set<std::string> *destinations = nullptr;
   };
 
-  // Returns true if the call would exceed the budget, or if it requires a new count and the maximum
-  // number of counts is reached. `key` identifies the count. It consists of the rule and the values
-  // that the budget counts by.
+  // Returns true if the call would exceed the budget, or if it would need a new count and the
+  // maximum number of counts has been reached. `key` identifies the count: it combines the rule
+  // with the call's values of the attributes in the budget's `by` list.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
-  // Makes add_result() add the size of this call's result to the count `key`.
+  // Registers a call, so that add_result() adds the size of its result to the count `key`.
   void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // The amounts of the current and the previous window. A share of the previous window is added to
-  // approximate a sliding window of length `per`.
+  // The amounts for the current and the previous window. To approximate a sliding window of length
+  // `per`, a share of the amount for the previous window is added to the current one.
   struct Count {
     std::uint64_t window = 0;  // window number since time 0
     std::uint64_t now = 0, before = 0;
@@ -67,7 +67,7 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the lowercase hosts of all http and https URLs in a string. The string may be a URL or
+// Adds the hosts of all http and https URLs in a string, in lower case. The string may be a URL or
 // contain URLs.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
 // Adds the hosts from all strings and member names of a JSON value.

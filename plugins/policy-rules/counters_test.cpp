@@ -83,7 +83,7 @@ TEST_CASE("only calls that match and are allowed are counted") {
   CHECK(w.decide("s", "a", R"({"bad":1})") == "block never");
   CHECK(w.decide("s", "a") == "allow");
   CHECK(w.decide("s", "a") == "block many");
-  // Explaining a call does not count it.
+  // Explaining a call does not add it to the count.
   World looked(limit(R"({"calls": 1})"));
   std::vector<Look> looks;
   const Call c = call("s", "t");
@@ -116,8 +116,8 @@ TEST_CASE(
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // For this call, another policy required the approval. These rules had already allowed and
-  // counted it.
+  // The approval of this call was required by another policy. These rules had already allowed and
+  // counted the call.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");

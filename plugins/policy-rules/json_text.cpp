@@ -51,8 +51,8 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
-// Returns an upper bound for the number of values in a JSON document. Counts the commas and opening
-// brackets outside strings.
+// Returns an upper bound on the number of values in a JSON document, by counting the commas and
+// opening brackets outside strings.
 std::size_t count_values(std::string_view json) noexcept {
   std::size_t count = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {

@@ -1,4 +1,4 @@
-// Parses one of a call's JSON documents into a tree. Memory is reused between documents. Not
+// Parses one JSON document of a call into a tree. Memory is reused for the next document. Not
 // thread-safe.
 #pragma once
 

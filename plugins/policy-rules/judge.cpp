@@ -79,7 +79,8 @@ Match Judge::match_without_budget(const Rule &rule) {
         return failed(std::string("the arguments are ") + fault);
     }
     question_.fill(rule.reads);
-    // Conditions may read the call's data several times, so the budget grows with the data size.
+    // Conditions may read the call's data several times, so the budget increases with the size of
+    // the data.
     const std::uint64_t budget =
         cel::Program::kDefaultBudget + question_.call().asked_bytes() + question_.body().size();
     const Value value = rule.condition->evaluate(question_.values(), scratch_, budget);
@@ -90,8 +91,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Evaluates the rule's budget. Returns yes if the call would exceed it. Otherwise, returns no and
-// prepares a charge, which is applied unless the call is blocked.
+// Evaluates the rule's budget. Returns yes if the call would exceed the budget. Otherwise, returns
+// no and prepares a charge, which is applied unless the call is blocked.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
   if (question_.call().again && is_counted(key)) return Match::no;
@@ -104,8 +105,8 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// Returns true if this count has included the call since before its approval. A budget that was
-// loaded while the approval was pending has not counted the call.
+// Returns true if the call was added to this count before it was approved. A budget that was loaded
+// while the approval was pending has not yet counted the call.
 bool Judge::is_counted(const std::string &key) const {
   // If another policy required the approval, these rules had already allowed and counted the call.
   if (!question_.call().approved) return true;
@@ -174,7 +175,8 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
-// If the call requires approval, remembers which counts include it. Otherwise, forgets them.
+// If the call requires approval, remembers the counts that already include it. Otherwise, forgets
+// them.
 void Judge::remember(bool asks) {
   if (!asks) {
     if (question_.call().again)

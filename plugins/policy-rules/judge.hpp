@@ -30,8 +30,8 @@ struct Verdict {
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one message, without budgets. If the message is too large for
-// the reactor thread, another thread computes them in advance.
+// The results of all conditions for one message, but not of the budgets. If the message is too
+// large for the reactor thread, the conditions are evaluated in advance on another thread.
 struct Findings {
   struct Of {
     Match match = Match::no;
@@ -42,7 +42,7 @@ struct Findings {
   std::set<std::string> hosts;                 // set if a rule counts destinations
 };
 
-// How a rule was evaluated, for explanations.
+// The result of evaluating one rule, for explanations.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
@@ -51,8 +51,8 @@ struct Look {
 
 class Judge {
  public:
-  // Limits how many calls pending approval are remembered as already counted. If more calls are
-  // pending, the oldest ones are counted again after their approval.
+  // Maximum number of calls that are pending approval and remembered as already counted. If more
+  // calls are pending, the oldest ones are counted again when they are approved.
   static constexpr std::size_t kMaxAsked = 4'096;
 
   // Provides monotonic time (steady_ms) and Unix time (unix_ms), both in milliseconds.
@@ -69,11 +69,11 @@ class Judge {
   // Evaluates an event that is neither a call nor a result. call.event is the type of the event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
-  // Returns true if a rule that may match this message reads or rewrites its body. For a result,
-  // `event` is response.
+  // Returns true if any rule that may match this message reads or rewrites its body. If the message
+  // is a result, `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
-  // Evaluates all conditions for a message without counting the message. May run on another thread
-  // if that thread uses its own Judge.
+  // Evaluates all conditions for a message, but does not count the message. May be called on
+  // another thread if that thread has its own Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
   // Does the same as decide(), observe() or judge(), but uses findings that study() returned for
   // the same message and the same rules.

@@ -113,7 +113,8 @@ TEST_CASE("rules that read members without has() cause warnings") {
                                    "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
     return set.warnings;
   };
-  // Each row contains a condition, the member that it reads without a test, and the suggested test.
+  // Each row contains a condition, the member that it reads without a test, and the test that
+  // should be suggested.
   const std::vector<std::array<std::string, 3>> unguarded = {
       {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
        "has(mcp.request.arguments.path)"},
@@ -168,8 +169,8 @@ TEST_CASE("rules that read members without has() cause warnings") {
     INFO(condition);
     CHECK(warnings("mcp.request", json(condition)).empty());
   }
-  // Repeated reads of a member cause only one warning. A response may lack structured content, so
-  // reading it without a test causes a warning.
+  // Reading the same member twice causes only one warning. Structured content may be missing from a
+  // response, so reading it without a test causes a warning.
   CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
                                      "2 || mcp.request.arguments.b == 1'"))
             .size() == 2);
@@ -433,7 +434,8 @@ TEST_CASE("numbers are compared exactly, regardless of leading and trailing zero
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // Numbers beyond 64 bits are rounded. Numbers beyond the range of double are an error.
+  // Numbers that do not fit into 64 bits are rounded. Numbers outside the range of double are an
+  // error.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

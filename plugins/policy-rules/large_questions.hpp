@@ -21,7 +21,7 @@ namespace bulkhead::rules {
 
 class LargeQuestions {
  public:
-  // Limit for the total size of all pending messages.
+  // Limit on the total size of all pending messages.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Reports the verdict for a message. Called on the reactor thread, once per accepted message.
@@ -34,8 +34,8 @@ class LargeQuestions {
   ~LargeQuestions();
 
   // Copies and queues a message. Returns BH_PENDING if the Answer callback will report the verdict.
-  // Fails with BH_E_LIMIT if the size limit is exceeded or the host's thread pool is full. For a
-  // result, `event` is response.
+  // Fails with BH_E_LIMIT if the size limit is exceeded or the host's thread pool is full. If the
+  // message is a result, `event` is response.
   bh_status ask(Event event, const Call &call, std::string_view result, bh_error *error);
 
   // Suppresses all later callbacks. A running evaluation is not interrupted.

@@ -18,7 +18,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// Returns a JSON object with a string of `bytes` bytes and the additional members `more`.
+// Returns a JSON object that contains a string of `bytes` bytes and the members in `more`.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }

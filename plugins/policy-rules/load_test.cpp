@@ -7,8 +7,8 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// Returns a user's profile that has one rule with these members, and defaults for `on`, `if` and
-// `decision`.
+// Returns a user's profile with one rule that has these members. If `on`, `if` or `decision` is
+// missing, a default is added.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -152,7 +152,7 @@ TEST_CASE(
     "repeating the corporation's default in another layer does not make the default changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
-  // Uses both syntaxes for the default, first in one layer and then in two.
+  // The default is set in both syntaxes, first in one layer and then in two.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -206,7 +206,7 @@ TEST_CASE("a condition on a field that the call does not have is false") {
   CHECK(cel("mcp.tool_call.name == \"x\" && mcp.server.name == 'y'") ==
         "mcp.request.tool_name == 'x' && mcp.request.server_name == 'y'");
   CHECK(cel("has(mcp.tool_call.name)") == "(mcp.request.tool_name != '')");
-  // A backslash in a match/action string is literal.
+  // In the string of a match/action rule, a backslash is a literal character.
   CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
   CHECK(cel("!has(mcp.method)") == "refused 1: negation is not supported; use !=");
   CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));

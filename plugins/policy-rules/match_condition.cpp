@@ -12,7 +12,7 @@ constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
 // A field and its CEL equivalent. `there` is a CEL condition that tests whether the call has the
-// field, or an empty string if every call has it.
+// field; it is empty if every call has the field.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;
@@ -145,8 +145,8 @@ class Parser {
   std::string said(const Field *field, const std::string &op, const std::string &literal) const {
     if (fault_) return {};
     std::string plain = std::string(field->cel) + " " + op + " " + literal;
-    // No presence test is needed: a missing field is an empty string, which equals no other
-    // literal.
+    // No presence test is needed, because a missing field is an empty string and thus differs from
+    // all other literals.
     if (op == "==" && literal != "''") return plain;
     return guarded(*field, plain);
   }

@@ -2,8 +2,8 @@
 //
 // Conditions support &&, || and parentheses, has(FIELD), == and != with a string,
 // FIELD.contains/startsWith/endsWith/matches("TEXT"), and FIELD.contains_pii(). There is no
-// negation, and strings have no escape sequences. If the call does not have a field, every test of
-// the field is false, including !=.
+// negation, and strings have no escape sequences. If the call does not have a field, all tests of
+// that field are false, even !=.
 #pragma once
 
 #include <expected>

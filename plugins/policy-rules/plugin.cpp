@@ -1,4 +1,4 @@
-// policy-rules: a policy plugin that evaluates calls, results and other events against the rules of
+// policy-rules: a policy plugin that evaluates calls, results and other events against the rules in
 // the profile.
 #include <bulkhead/abi/ext/draft/explain.h>
 

@@ -1,4 +1,4 @@
-// Reads the configuration that the host passes to the plugin: the profile's layers
+// Reads the configuration that the host passes to the plugin. It consists of the profile's layers
 // ("profile_rules") with the line numbers of their keys. Collects errors.
 #pragma once
 
@@ -63,7 +63,7 @@ class Table {
       : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
 
   // is_table() reports an error if the value is not a table. only() reports all keys that are not
-  // in `known`, and suggests the most similar known key.
+  // in `known`, and suggests the most similar known key for each.
   bool is_table() const;
   void only(std::span<const std::string_view> known) const;
 
@@ -89,7 +89,7 @@ class Table {
   Faults &faults_;
 };
 
-// Returns the layers of a configuration. Adds an error for malformed data from the host.
+// Returns the layers in a configuration. If the data from the host is malformed, adds an error.
 std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
 
 }  // namespace bulkhead::rules

@@ -12,7 +12,7 @@ namespace {
 using cel::Value;
 
 constexpr char kNotKnown[] = "not known yet";
-// Roots whose values are the same in all calls from one principal to one target.
+// Roots whose values are the same for all calls from one principal to one target.
 constexpr std::uint64_t kConstantRoots = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
                                          bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
                                          kDefinitionBits;
@@ -253,7 +253,7 @@ void Question::hide_what_differs() {
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
     if ((kConstantRoots & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
   }
-  // If the name is a URI template, the URI of a call is unknown.
+  // If the name is a URI template, the URI that a call would use is not known.
   if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())
     values_[kUri] = values_[kUriNormalized] = Value::error(kNotKnown);
   filled_ = ~0ull;

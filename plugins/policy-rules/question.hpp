@@ -1,5 +1,6 @@
-// Holds the message to evaluate and the values of its roots. Each value is computed when a rule
-// first reads it. Memory is reused between messages. Single-threaded. The limits of JsonText apply.
+// Holds the message to evaluate and the values of its roots (see roots.hpp). A value is computed
+// when a rule first reads it. Memory is reused for the next message. Single-threaded. The limits of
+// JsonText apply.
 #pragma once
 
 #include <array>
@@ -52,11 +53,12 @@ class Question {
 
   Event event() const noexcept { return event_; }
   const Call &call() const noexcept { return *call_; }
-  // Returns the result of a response, or the body of another event. Empty for a request.
+  // Returns the result if the event is a response, an empty string if it is a request, and the body
+  // of any other event.
   std::string_view body() const noexcept { return body_; }
   // Returns the JSON that a rule may rewrite: the arguments of a request, or body().
   std::string_view changeable() const noexcept;
-  // Returns true after hide_what_differs().
+  // Returns true if hide_what_differs() has been called.
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
   // Computes the values of those slots that have not been computed yet. If a value is unavailable,

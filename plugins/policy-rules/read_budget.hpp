@@ -8,7 +8,7 @@
 
 namespace bulkhead::rules {
 
-// Returns nullopt if the budget is invalid. The errors have then been reported through `table`.
+// Returns nullopt if the budget is invalid, after reporting the errors through `table`.
 std::optional<Budget> read_budget(const Table &table);
 
 }  // namespace bulkhead::rules

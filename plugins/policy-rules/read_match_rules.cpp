@@ -164,8 +164,8 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
-  // Rules in these sections have user priorities. In the corporation's profile, they would not take
-  // precedence over user rules, so they are rejected.
+  // Rules in these sections have user priorities. They are rejected in the corporation's profile,
+  // because they would not take precedence over user rules there.
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,

@@ -1,5 +1,5 @@
-// Reads the [security] section: the default action, rules ([security.rules.mcp.NAME]) and allow
-// lists of tools ([security.servers.NAME]).
+// Reads the [security] section: the default action, the rules ([security.rules.mcp.NAME]) and the
+// servers' allow lists of tools ([security.servers.NAME]).
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +42,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\"");
   }
   const bool corp = table.layer().is_corp();
-  // Other layers may repeat the corporation's value, but not change it.
+  // Other layers may repeat the corporation's value but must not change it.
   if (out->fallback_fixed && !corp) {
     if (*action == out->fallback) return;
     return table.fault(key, "the corporation's profile sets \"" +
@@ -54,8 +54,8 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads the settings for large messages, which are messages that a rule reads and that are too
-// large for the reactor thread.
+// Reads the settings for large messages. A message is large if a rule reads it and it is too large
+// for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)

@@ -159,7 +159,7 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   }
 }
 
-// Returns the path of a field relative to the arguments or the result.
+// Converts the name of a field to its path, relative to the arguments or the result.
 std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
   const bool request = event == Event::request;
   const std::string_view root = request ? "arguments" : "response";

@@ -1,5 +1,5 @@
-// Rewrites JSON: replaces regular expression matches in strings, or removes members. All other
-// parts stay unchanged, except for white space and escape sequences.
+// Rewrites JSON by replacing regular expression matches in strings or by removing members.
+// Everything else stays unchanged, except for white space and escape sequences.
 #pragma once
 
 #include <re2/re2.h>

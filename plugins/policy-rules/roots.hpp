@@ -17,7 +17,7 @@ inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
 std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the roots in an Environment. From kCommon on, the meaning of a slot depends on the
+// Slots of the roots in an Environment. The meaning of kCommon and all later slots depends on the
 // event.
 enum Root : std::uint32_t {
   kMethod,
@@ -77,7 +77,7 @@ inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescri
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
-// The first body slots of input requests, input responses and notifications.
+// The first two body slots for input requests, input responses and notifications.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
 // Returns the roots that are declared for the rules of an event. The returned object is static.

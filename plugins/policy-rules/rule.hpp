@@ -17,13 +17,13 @@ namespace bulkhead::rules {
 enum class Action : std::uint8_t { allow, ask, block, rewrite };
 std::string_view to_string(Action action) noexcept;
 
-// The budget of a rule (the `over` key). The rule matches only calls that exceed the budget.
+// The budget of a rule (the `over` key). A rule with a budget matches only calls that exceed it.
 struct Budget {
   enum class What : std::uint8_t { calls, bytes, destinations };
   What what = What::calls;
   std::uint64_t most = 0;    // maximum amount within the budget
   std::uint64_t per_ms = 0;  // length of the sliding window; 0 if counts do not expire
-  // Counting keys. Each combination of their values has a separate count.
+  // Counts are kept separately for each combination of the values of these attributes.
   bool by_session = false, by_principal = false, by_process = false, by_server = false,
        by_tool = false;
 };
@@ -39,14 +39,14 @@ struct Rule {
   std::string reason;
   std::optional<cel::Program> condition;  // if unset, the rule matches every message
   std::uint64_t reads = 0;                // bits of the roots that the condition reads
-  // Required prefixes of the server and tool names. They are checked before the condition is
+  // Prefixes that the server and tool names must have. They are checked before the condition is
   // evaluated. The condition owns the strings.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // by_list is set for rules that are generated from an allow list. They have no condition. If
-  // `listed` is true, the rule matches calls to those tools of `server` that are in `tools`.
-  // Otherwise, it matches calls to all its other tools.
+  // by_list is true for rules that are generated from an allow list. Such rules have no condition.
+  // If `listed` is true, the rule matches calls to the tools of `server` that are in `tools`.
+  // Otherwise, it matches calls to all other tools of `server`.
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

@@ -80,8 +80,8 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// Warns about a rule that reads members without testing that they exist. Such a rule rejects every
-// message that lacks one of these members.
+// Warns about a rule that reads members without first testing that they exist. Such a rule rejects
+// every message that lacks one of these members.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;
@@ -207,7 +207,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   std::vector<Rule> &requests = set.of(Event::request);
   requests.push_back(fallback_of(drafts));
   for (auto &list : set.rules) std::sort(list.begin(), list.end(), comes_first);
-  // The default rule comes last, after the generated rules for allow lists.
+  // The default rule comes last, after the rules that are generated from allow lists.
   const auto fallback = std::find_if(requests.begin(), requests.end(), [](const Rule &rule) {
     return rule.id == "security.rules.mcp.default";
   });

@@ -1,5 +1,5 @@
-// Holds all rules of a profile in order of evaluation. Immutable: a policy reload creates a new
-// RuleSet.
+// Holds all rules of a profile in the order in which they are evaluated. Immutable: a policy reload
+// creates a new RuleSet.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace bulkhead::rules {
 
-// Finds the rules that may match a given tool of a given server. It is built from the constants
-// that the conditions compare server and tool names with.
+// Finds the rules that may match a given tool of a given server. The index is built from the
+// constants with which conditions compare server and tool names.
 class Index {
  public:
   void add(std::uint32_t number, const Rule &rule);  // numbers must increase with each call
@@ -79,8 +79,8 @@ struct RuleSet {
   std::uint64_t values_at_once = 65'536;  // limit for messages that the reactor thread evaluates
   bool refuses_large = false;             // reject larger messages if a rule reads them
 
-  // A message of at most this many bytes cannot contain more than values_at_once values, because
-  // each value takes at least two bytes, including a comma.
+  // A message up to this size cannot contain more than values_at_once values, because each value
+  // takes at least two bytes, including its comma.
   std::size_t bytes_at_once() const { return 2 * values_at_once; }
 
   std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
@@ -107,7 +107,7 @@ struct Drafts {
   bool refuses_large = false, refuses_large_fixed = false;  // fixed by the corporation's layer
 };
 
-// Adds a rule. It replaces a rule with the same ID from a lower layer, but if that rule is from the
+// Adds a rule. It replaces any rule with the same ID from a lower layer. If that rule is from the
 // corporation's layer, an error is reported instead.
 void add_rule(const Table &table, Rule rule, Drafts *out);
 // Adds the rule that was read from `table`. If the rule is disabled or invalid (nullopt), removes

@@ -1,5 +1,5 @@
-// Tests 60 rules and 40 calls from tests/policy/table.json with their expected verdicts. Also tests
-// policy-lists with the rules that lists can express.
+// Evaluates the 60 rules and 40 calls in tests/policy/table.json and compares the verdicts with the
+// expected ones. policy-lists is also tested, with the rules that lists can express.
 #include <cstdio>
 #include <fstream>
 #include <sstream>

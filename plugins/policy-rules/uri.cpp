@@ -34,9 +34,9 @@ int escape_at(std::string_view text, std::size_t at) noexcept {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Decodes percent escapes of unreserved characters and converts other percent escapes to upper
-// case. Escapes all characters that are invalid in a URI, including a % without two hexadecimal
-// digits.
+// Decodes percent escapes for unreserved characters and converts all other percent escapes to upper
+// case. Escapes all characters that are not allowed in a URI, including a % that is not followed by
+// two hexadecimal digits.
 std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -90,7 +90,7 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 // Removes the characters that URL parsers ignore: spaces and control characters at both ends, and
-// all tabs and line breaks.
+// tabs and line breaks anywhere.
 std::string cleaned(std::string_view text) {
   std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
@@ -158,8 +158,8 @@ std::string host_of(std::string_view raw, const Special *special) {
   return name == "localhost" ? std::string() : name;
 }
 
-// Returns the port with its colon, such as ":8080". Returns an empty string for the scheme's
-// default port.
+// Returns the port with its colon, such as ":8080". Returns an empty string if the port is the
+// scheme's default.
 std::string port_of(std::string_view raw, const Special *special) {
   const std::string text = escaped_once(raw);
   std::string_view digits = text;
@@ -172,8 +172,8 @@ struct Authority {
   std::string host, port;
 };
 
-// Parses USER@HOST:PORT and drops the user. For a special scheme, an authority without a host is
-// invalid and is returned unchanged. If its user were dropped, the path would be parsed as the
+// Parses USER@HOST:PORT and drops USER. For a special scheme, an authority without a host is
+// invalid and is returned unchanged, because after dropping USER, the path would be parsed as the
 // host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
@@ -215,7 +215,7 @@ std::string path_of(std::string_view raw, const Special *special) {
 }
 
 // Returns the query, such as "?x". Returns an empty string if the query is empty or the scheme is
-// file.
+// "file".
 std::string query_of(std::string_view rest, const Special *special) {
   if (rest.size() < 2 || is_file(special)) return {};
   return escaped_once(rest);

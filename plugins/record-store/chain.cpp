@@ -24,8 +24,8 @@ bool has_table(sqlite3 *db, std::string_view name) {
   return table.step() != SQLITE_DONE;
 }
 
-// Returns true if the table is missing and may be, because the file has another schema version and
-// the table is optional in other versions.
+// Returns true if the table is missing but is allowed to be, because the file has another schema
+// version and not all versions have the table.
 bool may_lack(sqlite3 *db, int schema, std::string_view table) {
   return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
          !has_table(db, table);

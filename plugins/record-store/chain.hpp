@@ -1,7 +1,7 @@
-// Reads and extends the hash chain, and verifies its signatures. Each row has the hash of its
-// predecessor (`prev`) and its own hash (`hash`). A row's hash is the SHA-256 of the table name and
-// all other columns in order. The rows of all chained tables form one chain, which is ordered by
-// `seq`.
+// Reads and extends the hash chain, and verifies its signatures. Each row contains its own hash
+// (`hash`) and the hash of its predecessor (`prev`). A row's hash is the SHA-256 of the table name
+// and all other columns, in order. The rows of all chained tables form a single chain, which is
+// ordered by `seq`.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline std::string_view bytes_of(const Hash &hash) noexcept {
   return {reinterpret_cast<const char *>(hash.data()), hash.size()};
 }
 
-// Computes the hash of one row at a time. For each row, call begin() with the name of its table,
-// add every column except `hash`, and call finish().
+// Computes the hashes of rows, one at a time. For each row, call begin() with the name of its
+// table, add all columns except `hash`, and call finish().
 class RowHash {
  public:
   void begin(std::string_view table);
@@ -45,9 +45,9 @@ struct Head {
   Hash hash{};
 };
 
-// Reads the last row of the chain in an open file. If the file has no rows, reads the stored
-// predecessor of its first row. A file with another schema_version may lack the later_tables.
-// Returns SQLite's result code.
+// Reads the last row of the chain from an open file. If the file has no rows, reads the stored
+// predecessor of its first row. If the file has another schema_version, the later_tables may be
+// missing. Returns SQLite's result code.
 int read_head(sqlite3 *db, Head *out);
 // Reads the schema_version of the file. Returns SQLite's result code.
 int read_schema_version(sqlite3 *db, int *out);
@@ -64,7 +64,7 @@ class ChainedInsert {
   void integer(std::int64_t value);
   void text(std::string_view value);  // borrowed until finish() returns
   void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
-  // Returns SQLITE_DONE if the row was inserted, and updates *head. Otherwise, no row was inserted,
+  // Returns SQLITE_DONE and updates *head if the row was inserted. Otherwise, no row was inserted,
   // and *head is unchanged.
   int finish(Head *head);
 

@@ -23,8 +23,8 @@ class Database {
   int run(const char *sql);  // executes statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Returns true if nothing was ever committed to the file. This happens if its creation is
-  // interrupted.
+  // Returns true if nothing has ever been committed to the file. This is the case if the creation
+  // of the file was interrupted.
   bool is_empty();
 
  private:

@@ -36,8 +36,8 @@ int count_of(const Database &db, const std::string &sql) {
   return static_cast<int>(rows.integer(0));
 }
 
-// Creates a file that continues the chain from *head. It has `calls` rows in mcp_calls and a mark
-// after every third row.
+// Creates a file that continues the chain from *head. The file has `calls` rows in mcp_calls, and a
+// mark after every third row.
 void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head,
                int schema = schema_version) {
   Database db;
@@ -438,7 +438,7 @@ TEST_CASE("an interrupted creation is reported, even before the WAL exists") {
     REQUIRE(db.open(made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
     REQUIRE(db.run("CREATE TABLE a (b); BEGIN; CREATE TABLE c (d)") == SQLITE_OK);
     REQUIRE(sqlite3_db_cacheflush(db.get()) == SQLITE_OK);
-    // Copying the files here simulates a crash.
+    // Copying the files at this point simulates a crash.
     std::filesystem::copy_file(made, last);
     std::filesystem::copy_file(made + "-journal", last + "-journal");
   }

@@ -4,8 +4,8 @@ namespace record_store {
 namespace {
 
 // Creates a chained table with the given columns, the chain columns, and triggers that reject
-// changes. This SQL text must not be edited, because verification compares it with the schema of
-// each file.
+// changes. This SQL must not be edited, because each file's schema is compared with it during
+// verification.
 #define BH_CHAINED(name, columns)                                                 \
   "CREATE TABLE " name " (\n" columns                                             \
   ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \
@@ -14,7 +14,7 @@ namespace {
   "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
-// The name that the client claims, which is not verified. Added in schema 3.
+// The name that the client claims to have. It is not verified. Added in schema 3.
 #define BH_CLAIMED_NAME ",\n  claimed_name TEXT"
 // The MCP revisions of both sides. Added in schema 4.
 #define BH_REVISIONS ",\n  client_revision TEXT,\n  server_revision TEXT"

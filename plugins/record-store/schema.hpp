@@ -1,4 +1,4 @@
-// The SQL schema of session database files.
+// Defines the SQL schema of session database files.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@ namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
 inline constexpr std::int32_t schema_version = 4;
-// Files of this version or later can be read and verified. New files are created with
+// The oldest version of files that can be read and verified. New files are created with
 // schema_version.
 inline constexpr std::int32_t oldest_schema_version = 2;
 
-// A flag in mcp_calls.flags: the recorded part of the tool's result has isError. The lower 16 bits
-// are reserved for the BH_RECORD_* flags.
+// A flag in mcp_calls.flags: isError is set in the recorded part of the tool's result. The lower 16
+// bits are reserved for the BH_RECORD_* flags.
 inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 
-// Returns the SQL text, including comments, that creates all tables in an empty file.
+// Returns the SQL, including comments, that creates all tables in an empty file.
 std::string_view schema_sql() noexcept;
-// Returns the SQL text of an earlier version, or an empty string if that version is not supported.
+// Returns the SQL of an earlier version, or an empty string if that version is not supported.
 std::string schema_sql(int version);
 // A column that files with an earlier schema lack. It comes after the table's older columns and
 // before its chain columns.
@@ -40,7 +40,7 @@ inline constexpr std::array<std::string_view, 8> chained_tables{
     "mcp_calls",       "call_intents",    "net_events", "fs_events",
     "snapshot_events", "security_events", "approvals",  "audit_marks"};
 
-// Tables that files with another schema version may lack.
+// Tables that may be missing from files with another schema version.
 inline constexpr std::array<std::string_view, 1> later_tables{"call_intents"};
 
 }  // namespace record_store

@@ -86,8 +86,8 @@ Hash by_instructions(std::string_view bytes) {
               _mm_set_epi32(0x3c6ef372, static_cast<int>(0xa54ff53a), 0x1f83d9ab, 0x5be0cd19)};
   const std::size_t whole = bytes.size() / block_bytes;
   hash_blocks(&state, bytes.data(), whole);
-  // Builds the padded end of the input: the remaining bytes, a 1 bit, zeros, and the length in bits
-  // at the end of the last block.
+  // Builds the padded end of the input. It consists of the remaining bytes, a 1 bit, zeros and, at
+  // the end of the last block, the length in bits.
   char last[2 * block_bytes] = {};
   const std::string_view rest = bytes.substr(whole * block_bytes);
   rest.copy(last, rest.size());

@@ -1,8 +1,9 @@
-// Computes SHA-256 with the processor's SHA instructions if available, otherwise with libsodium.
+// Computes SHA-256 with the processor's SHA instructions if they are available, and otherwise with
+// libsodium.
 //
-// libsodium does not use these instructions: a row of 512 bytes takes 400 ns here, but 2,900 ns in
-// libsodium. libcrypto uses them, but would add 0.5 MiB of private memory and 4 ms of start time to
-// each process that hashes rows.
+// libsodium does not use these instructions: hashing a row of 512 bytes takes 400 ns here, but
+// 2,900 ns in libsodium. libcrypto uses them, but would add 0.5 MiB of private memory and 4 ms of
+// start time to each process that hashes rows.
 //
 // Thread-safe.
 #pragma once

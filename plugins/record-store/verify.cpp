@@ -62,7 +62,7 @@ class Walk {
     const Bound bound;
     if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
-      // A new file has a rollback journal until it switches to WAL mode. An existing journal
+      // A new file has a rollback journal until it switches to WAL mode. A leftover journal
       // therefore means that the creation was interrupted.
       const bool journal = ::access((file.path + "-journal").c_str(), F_OK) == 0;
       if (last && options_.whole_chain && journal &&
@@ -72,7 +72,7 @@ class Walk {
       }
       return broken("cannot be read as a database: " + db.message());
     }
-    // If signed rows are missing, the check at the end of the chain detects this.
+    // If signed rows are missing, this is detected at the end of the chain.
     if (last && options_.whole_chain && db.is_empty()) {
       note("is empty: its creation was interrupted");
       return true;
@@ -81,8 +81,8 @@ class Walk {
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    // This file may have checkpoints for the last row of the previous file, if that row was signed
-    // after this file had been created.
+    // If the last row of the previous file was signed after this file had been created, its
+    // checkpoints may be in this file.
     if (!check_checkpoints()) return false;
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
@@ -93,14 +93,14 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // This error is reported only if there is no other, because an error about a changed row is
-    // more specific.
+    // This error is reported only if there is no other error, because an error about a changed row
+    // is more specific.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
 
-  // Protects against an untrusted file: code in its schema is not executed, and time and memory are
-  // limited.
+  // Protects against untrusted files: code in the file's schema is not executed, and time and
+  // memory are limited.
   struct Bound {
     std::chrono::steady_clock::time_point end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(VerifyOptions::max_ms);
@@ -179,7 +179,7 @@ class Walk {
     return true;
   }
 
-  // Detects damaged pages and incomplete indexes. Such damage hides rows from queries.
+  // Detects damaged pages and incomplete indexes, because such damage can hide rows from queries.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
@@ -320,8 +320,8 @@ class Walk {
     return report_.broken.empty() && check_checkpoints();
   }
 
-  // Called if the chain does not start with its first row. When retention removes a file, it
-  // records the last row of the file in a mark.
+  // Called if the first row of the chain is missing. When retention removes a file, it writes a
+  // mark that describes the last row of that file.
   void before_first(const SegmentFile &file, const Head &start) {
     note("the rows before seq " + std::to_string(start.seq + 1) + " are missing");
     if (!options_.whole_chain) return;
@@ -349,7 +349,7 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // Checks this file's checkpoints for the row that was just verified.
+  // Checks those of this file's checkpoints that belong to the row that was just verified.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
@@ -379,7 +379,7 @@ class Walk {
     return true;
   }
 
-  // Checks the last verified row against the supervisor's list of signed checkpoints.
+  // Checks the row that was verified last against the supervisor's list of signed checkpoints.
   void check_known(const Head &head) {
     if (options_.known.empty()) return;
     const auto [first, last] = std::equal_range(
@@ -407,8 +407,8 @@ class Walk {
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
   std::string later_;  // reported if there is no other error
-  // Strings that a `dropped` mark must contain. Empty if no mark is required, or if it has been
-  // found.
+  // Strings that a `dropped` mark must contain. They are empty if no mark is required or the mark
+  // has been found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

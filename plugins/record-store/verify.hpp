@@ -24,10 +24,10 @@ struct VerifyOptions {
   static constexpr int max_value_bytes = 16 << 20;  // longer values are never written
 
   std::string public_key;  // 32 bytes; if empty, signatures are not checked
-  // The instance that all signatures must name. If empty, all signatures must name the same
-  // instance.
+  // The instance that all signatures must name. If empty, any instance is accepted, but all
+  // signatures must name the same one.
   std::string instance;
-  // Checkpoints of this chain in the supervisor's list. The signed rows must exist.
+  // The checkpoints of this chain in the supervisor's list. All rows that they sign must exist.
   std::vector<KnownCheckpoint> known;
   bool whole_chain = true;  // false for a single file, which may have predecessors and successors
   bool to_the_end = true;   // the files include the end of the chain, so all signed rows must exist
@@ -37,8 +37,7 @@ struct VerifyReport {
   std::string broken;  // file, table, row and reason of the first error; empty if there is none
   std::vector<std::string> notes;  // gaps, losses and restarts, which are not errors
   std::uint64_t rows = 0, files = 0;
-  // The number of checkpoints with a valid signature. If there is no key, all checkpoints are
-  // counted.
+  // The number of checkpoints with a valid signature, or of all checkpoints if there is no key.
   std::uint64_t checkpoints = 0;
   std::uint64_t unsigned_rows = 0;  // rows after the last checkpoint
   std::uint64_t first_seq = 0;      // seq of the first row; 1 if no rows are missing at the start

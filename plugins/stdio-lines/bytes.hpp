@@ -31,7 +31,8 @@ class Bytes {
   std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {p_, n_}; }
 
-  // tail() returns a pointer to room() writable bytes. After writing n bytes there, call added(n).
+  // tail() returns a pointer to room() writable bytes. After writing n bytes to them, call
+  // added(n).
   char *tail() noexcept { return p_ + n_; }
   std::size_t room() const noexcept { return capacity_ - n_; }
   void added(std::size_t n) noexcept { n_ += n; }

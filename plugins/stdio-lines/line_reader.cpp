@@ -8,7 +8,7 @@
 namespace stdio_lines {
 namespace {
 
-// Larger buffers are released after each line, to save memory in idle lanes.
+// A larger buffer is released after its line has been delivered, to save memory in idle lanes.
 constexpr std::size_t small_buffer = 16u << 10;
 
 ssize_t read_some(int fd, char *to, std::size_t room) {

@@ -1,7 +1,7 @@
 // Reads lines from a descriptor.
 //
-// A complete line is delivered in place, in the read buffer. An incomplete line is copied, and the
-// rest of a long line is read directly into the copy. Runs on the reactor thread.
+// A line that is complete in the read buffer is delivered in place. An incomplete line is copied,
+// and the rest of a long line is read directly into the copy. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct Scratch {
 // be used again.
 class LineSink {
  public:
-  // Receives one non-blank line without its terminator (LF or CRLF). The line is valid during the
-  // call.
+  // Receives one non-blank line without its terminator (LF or CRLF). The line is valid only during
+  // the call.
   virtual bool on_line(std::string_view line) = 0;
   // Called if a line exceeds max_line. `start` contains the first bytes of the line; the rest is
   // skipped.
@@ -65,8 +65,8 @@ class LineReader {
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
   // Reads available data up to about `budget` bytes, so that a busy peer cannot block the event
-  // loop. Does not read again after a short read: the watch is level-triggered, so it reports any
-  // data that arrives later.
+  // loop. Does not read again after a short read: the watch is level-triggered, so data that
+  // arrives later is reported anyway.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
   // Processes bytes that the caller has read. Returns false if the sink returned false.
@@ -83,7 +83,7 @@ class LineReader {
   // Skips all bytes up to the next newline. Used if the start of the current line was lost.
   void skip_line() noexcept { skipping_ = true; }
 
-  // Call at end of file. Delivers the last line if it has no terminator.
+  // Must be called at end of file. Delivers the last line if it has no terminator.
   void finish(LineSink &sink);
 
  private:

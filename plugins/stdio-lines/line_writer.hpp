@@ -1,5 +1,5 @@
-// Writes messages as lines. The messages of one event loop iteration are queued and written with
-// one system call. Large messages bypass the queue. Runs on the reactor thread.
+// Writes messages as lines. All messages from one event loop iteration are queued and written with
+// a single system call. Large messages bypass the queue. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -21,9 +21,9 @@ enum class Flush {
 
 class LineWriter {
  public:
-  // `bound` limits the queued bytes. A message that would exceed it is rejected, except that an
-  // empty queue accepts a message of any size, because such a message could never be sent
-  // otherwise. The host limits the size of a message (message_bytes).
+  // `bound` limits the queued bytes. A message that would exceed the limit is rejected. An empty
+  // queue, however, accepts a message of any size, because such a message could otherwise never be
+  // sent. The host limits the size of each message (message_bytes).
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
@@ -43,7 +43,7 @@ class LineWriter {
   Flush flush(int fd) noexcept;
 
   // Combines add() and flush(). A large message is written directly from the caller's memory, and
-  // only the bytes that could not be written are copied. *taken is false if the queue is full.
+  // only the bytes that cannot be written at once are copied. *taken is false if the queue is full.
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;

@@ -11,9 +11,9 @@ namespace stdio_lines {
 // and invalid UTF-8 with '?'. The result is truncated to max_bytes at a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
-// Returns the index after the terminal escape sequence at i (ESC or U+009B), or i if there is none.
-// For an incomplete sequence, the index is beyond the end of the text. The string of a title or
-// link sequence ends at the end of its line at the latest.
+// If a terminal escape sequence (ESC or U+009B) starts at i, returns the index after it. Otherwise,
+// returns i. If the sequence is incomplete, the index is beyond the end of the text. The string of
+// a title or link sequence ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

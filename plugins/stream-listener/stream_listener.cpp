@@ -57,8 +57,8 @@ void StreamListener::accept_batch() {
       continue;
     }
     const int error = errno;
-    // accept4() allocates the descriptor first, so it reports EMFILE even if no connection is
-    // pending.
+    // accept4() allocates the descriptor before it looks for a connection, so it reports EMFILE
+    // even if no connection is pending.
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;

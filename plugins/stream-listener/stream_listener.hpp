@@ -21,19 +21,19 @@ class StreamListener {
   // the address of the other side.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  // make_room is called if the process has no free descriptors. It must close at least one
-  // connection or return false. It may be empty.
+  // make_room is called when the process has no free descriptors. It must close at least one
+  // connection, or return false if it cannot. make_room may be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // The users that may connect to a Unix socket. This is enforced by the mode of the socket file.
-  // With `everybody`, the Accepted callback must reject unauthorized peers.
+  // The users that may connect to a Unix socket. The mode of the socket file enforces this. With
+  // `everybody`, the Accepted callback must reject unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
-  // Opens the socket and starts to accept connections. Error messages name the address and suggest
+  // Opens the socket and starts accepting connections. Error messages name the address and suggest
   // a remedy.
   bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
                  bh_error *error, Reach reach = Reach::own_user);

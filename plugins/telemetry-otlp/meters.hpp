@@ -15,8 +15,8 @@ namespace otlp {
 
 class Meters {
  public:
-  // Maximum number of combinations of method, server and outcome. When it is reached, calls with
-  // other combinations are counted under method and server "other".
+  // Maximum number of combinations of method, server and outcome. Once it is reached, calls with
+  // new combinations are counted with "other" as the method and server.
   static constexpr std::size_t max_series = 512;
   // Upper bounds of the duration buckets, in seconds.
   static constexpr std::array<double, 12> bounds = {0.001, 0.002, 0.005, 0.01, 0.025, 0.05,

@@ -72,7 +72,7 @@ class TelemetryOtlp {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetryOtlp>() : nullptr;
   }
 
-  // Accepts every batch completely, because all telemetry plugins share the host's record queue.
+  // Always accepts the whole batch, because all telemetry plugins share the host's record queue.
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       if (config_.send_metrics) meters_.add(*records[i]);
@@ -103,8 +103,8 @@ class TelemetryOtlp {
                                    return BH_OK;
                                  });
                                  if (made == BH_OK) return;
-                                 // If memory allocation fails, this report is skipped. Counters are
-                                 // cumulative, so the next report includes the same counts.
+                                 // If memory allocation fails, this report is skipped. The counters
+                                 // are cumulative, so the next report includes the same counts.
                                  self.report_.reset();
                                  self.report_later();
                                }));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kind_server = 2, status_ok = 1, status_error = 2;
 
-// Computes an FNV-1a hash, which is never 0.
+// Computes an FNV-1a hash that is never 0.
 std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t seed) {
   std::uint64_t hash = 14'695'981'039'346'656'037U ^ seed;
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1'099'511'628'211U; };

@@ -17,12 +17,12 @@ inline constexpr std::size_t max_text = 512;
 // Returns the text with the gateway's own credentials masked. Runs on the reactor thread.
 using Mask = std::function<std::string(std::string_view)>;
 
-// Returns a record as a span in JSON, without message contents and error messages. The same record
-// always produces the same span. `mask` (if not null) is applied to all strings from clients,
+// Returns a record as a span in JSON, without message contents or error messages. The same record
+// always produces the same span. If `mask` is not null, it is applied to all strings from clients,
 // servers and programs before they are truncated.
 std::string span_json(const bh_record &record, const Mask &mask = nullptr);
 
-// Returns a request body with the first n spans.
+// Returns the body of a request that contains the first n spans.
 std::string traces_body(std::string_view service_name, const std::deque<std::string> &spans,
                         std::size_t n);
 

@@ -1,4 +1,4 @@
-// Writes attributes in the JSON format of OTLP. Values are truncated at max_text bytes.
+// Writes attributes in OTLP's JSON format. Values are truncated to max_text bytes.
 #pragma once
 
 #include <bulkhead/cpp/json_writer.hpp>

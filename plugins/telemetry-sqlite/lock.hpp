@@ -1,5 +1,5 @@
-// Selects and locks the chain that this gateway writes: the first chain that no other process has
-// locked.
+// Selects and locks the chain to which this gateway writes: the first chain that is not locked by
+// another process.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class ChainLock {
   ChainLock(const ChainLock &) = delete;
   ChainLock &operator=(const ChainLock &) = delete;
 
-  // Locks a chain until this object is destroyed or the process exits. Returns the error, or an
-  // empty string on success.
+  // Locks a chain until this object is destroyed or the process exits. Returns the error message,
+  // or an empty string on success.
   std::string take(const std::string &folder);
   std::uint32_t chain() const noexcept { return chain_; }
 

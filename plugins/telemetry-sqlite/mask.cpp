@@ -20,8 +20,8 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view mask = "***";
-// Limits on the nesting of escapes and on the bytes decoded for one text. Only malicious input
-// exceeds them.
+// Limits on the nesting of escapes and on the number of bytes that are decoded for one text. Only
+// malicious input exceeds them.
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
@@ -152,16 +152,16 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
-// Returns true if the token has the three parts of a JWT. Other Base64-encoded JSON is ordinary
-// content.
+// Returns true if the token has the three parts of a JWT. If it does not, it is ordinary
+// Base64-encoded JSON.
 bool is_jwt(std::string_view token) noexcept {
   return std::count(token.begin(), token.end(), '.') >= 2;
 }
 
-// Returns the length of the credential at the start of `text`, or 0 if there is none. *stays is the
+// If `text` starts with a credential, returns its length. Otherwise, returns 0. *stays is the
 // length of the prefix that is not masked. *no_jwt is the number of bytes at the start of `text`
-// that are already known to belong to a token that is not a JWT. The caller keeps it between calls,
-// so the same token is not scanned again from each position.
+// that are already known to belong to a token that is not a JWT. The caller keeps this number
+// between calls, so that the same token is not scanned again from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
@@ -190,8 +190,8 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
 }
 
 // Finds the password in "://user:password@" at the start of `text`. The slashes may be escaped as
-// `\/`, as some programs do in JSON. Returns the length up to the end of the password, or 0 if
-// there is none. *stays is the length up to the start of the password.
+// `\/`, as some programs write them in JSON. Returns the number of bytes up to the end of the
+// password, or 0 if there is none. *stays is the number of bytes before the password.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -204,7 +204,7 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
   return at;
 }
 
-// A replacement of text[begin, end).
+// A replacement for text[begin, end).
 struct Edit {
   std::size_t begin = 0, end = 0;
   std::string with;
@@ -267,8 +267,8 @@ struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
 };
-// Returns the value of an assignment such as "password=hunter2", without quotes. Returns an empty
-// range if the name is not secret.
+// Returns the range of the value in an assignment such as "password=hunter2", without quotes. The
+// range is empty if the name is not secret.
 Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
   constexpr std::size_t longest_name = 64, longest_quoted = 256;
   std::size_t name = equals;
@@ -340,7 +340,7 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
-// `text` must start with at least 6 lowercase letters and digits.
+// `text` must be at least 6 characters long and contain only lowercase letters and digits.
 bool begins_secret_word(std::string_view text) noexcept {
   const auto is = [text](std::string_view word) { return text.starts_with(word); };
   switch (text[0]) {
@@ -414,7 +414,8 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // The value of "tokens" may be a count or a list of IDs, so numbers in it are not masked.
+  // "tokens" may be the name of a count or of a list of IDs, so numbers in its value are not
+  // masked.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
@@ -427,13 +428,13 @@ class Belonging {
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
-// Masks one string. Then decodes its escape sequences and masks the decoded string, up to
+// Masks a string, decodes its escape sequences, and masks the decoded string. Repeats this up to
 // max_layers times.
 class Look {
  public:
   explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
 
-  // Masks the JSON that starts at `from`. It may be truncated.
+  // Masks the JSON that starts at `from`. The JSON may be truncated.
   void json(std::size_t from, unsigned layer, Masked *out) {
     const std::string_view json = out->text();
     Belonging belonging;
@@ -475,12 +476,13 @@ class Look {
     mask_part(text, 0, text.size(), out);
     const std::size_t document = document_begin(text);
     if (document < text.size()) json(document, layer, out);
-    // In JSON, only strings contain escape sequences, and json() decodes them.
+    // Text that is JSON from the start is excluded: in JSON, only strings contain escape sequences,
+    // and json() decodes them.
     if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
   }
 
  private:
-  // Returns the position where JSON probably starts: at {" or [" or [{ or [[.
+  // Returns the position at which JSON probably starts, which is the first {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') continue;
@@ -492,8 +494,8 @@ class Look {
     return text.size();
   }
 
-  // Decodes [begin, end) and masks the decoded text. Percent escapes are decoded separately because
-  // an encoded quotation mark must not change the structure of the surrounding JSON.
+  // Decodes [begin, end) and masks the decoded text. Percent escapes are decoded separately,
+  // because an encoded quotation mark must not change how the surrounding JSON is parsed.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
     if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
@@ -543,8 +545,7 @@ void mask_text(std::string *text, std::uint64_t *count) {
 
 namespace {
 
-// Returns the length of an incomplete escape sequence at the end of the text, or 0 if there is
-// none.
+// If the text ends with an incomplete escape sequence, returns its length. Otherwise, returns 0.
 std::size_t half_escape(std::string_view text) noexcept {
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5); ++n) {
     const std::string_view end = text.substr(text.size() - n);
@@ -562,7 +563,7 @@ std::size_t half_escape(std::string_view text) noexcept {
   return 0;
 }
 
-// Returns the position of the last word of the text.
+// Returns the position at which the last word of the text starts.
 std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
@@ -582,7 +583,7 @@ void mask_cut_end(std::string *text, std::uint64_t *count) {
   while (layers.size() < max_layers) {
     auto layer = Decoded::of(layers.empty() ? window : layers.back().text(), Decoded::Layer::both);
     if (!layer) break;
-    // An escape sequence belongs to the word if the decoded character does.
+    // An escape sequence is part of the word if the decoded character is.
     if (layers.empty()) word = window.size();
     layers.push_back(std::move(*layer));
     const std::string_view below = layers.back().text();

@@ -1,6 +1,6 @@
-// Masks credentials in recorded text. The telemetry compartment does not have the credentials, so
-// it cannot search for their values. Instead, it masks the values of members with a secret name
-// ("password") and strings in the format of a credential ("ghp_...", "Bearer ..."). It first
+// Masks credentials in recorded text. The telemetry compartment does not know the credentials, so
+// it cannot search for their values. Instead, it masks values of members with a secret name
+// ("password") and strings in the format of a credential ("ghp_...", "Bearer ..."). Before that, it
 // decodes up to 8 layers of JSON escapes, URL escapes, and JSON within JSON strings.
 //
 // Thread-safe.

@@ -1,4 +1,4 @@
-// Defines a copy of a record for the writer thread.
+// Defines Row, a copy of a record for the writer thread.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace telemetry_sqlite {
 
-// Limit in bytes for the short strings of a record, such as names, rules, errors and request IDs.
-// BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES are the limits of the other strings.
+// Maximum size in bytes of each short string in a record, such as a name, rule, error or request
+// ID. The limits for the other strings are BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES.
 inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {

@@ -15,9 +15,9 @@
 namespace telemetry_sqlite {
 namespace {
 
-// The file starts with magic, the offset of the first record to replay, and the number of lost
-// records. Each record has a length, a checksum and a body. The list ends at a length of 0 or a
-// wrong checksum.
+// The file starts with `magic`, the offset of the first record to replay, and the number of lost
+// records. Each record consists of a length, a checksum and a body. A length of 0 or a wrong
+// checksum marks the end of the records.
 constexpr std::string_view magic = "BHSPILL3";
 constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;

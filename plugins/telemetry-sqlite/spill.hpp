@@ -1,6 +1,6 @@
 // Stores records in a file while the database cannot be written, for example because the disk is
-// full. The disk space of the file is reserved at start. Records that do not fit are rejected. At
-// start, the file may still contain records from the previous process.
+// full. The file's disk space is reserved at startup. Records that do not fit are rejected. At
+// startup, the file may still contain records from the previous process.
 //
 // Owner: the Writer. Not thread-safe.
 #pragma once
@@ -20,9 +20,9 @@ class Spill {
   Spill(const Spill &) = delete;
   Spill &operator=(const Spill &) = delete;
 
-  // Opens or creates the file and reserves its disk space. If an existing file is larger than
-  // `bytes`, it is truncated once it contains no records. Returns the error, or an empty string on
-  // success.
+  // Opens or creates the file and reserves its disk space. If the file already exists and is larger
+  // than `bytes`, it is truncated once it contains no more records. Returns the error message, or
+  // an empty string on success.
   std::string open(const std::string &path, std::uint64_t bytes);
   bool empty() const noexcept { return begin_ == end_; }
   // Returns false if the record does not fit or cannot be written.
@@ -30,8 +30,8 @@ class Spill {
   // Returns up to n records, oldest first. The records stay in the file until taken() is called.
   std::vector<Row> peek(std::size_t n);
   void taken();
-  // Number of records that did not fit and for which no `lost` mark has been written yet. The
-  // number is stored in the file.
+  // Number of records that did not fit and that no `lost` mark has yet accounted for. The number is
+  // stored in the file.
   std::uint64_t lost() const noexcept { return lost_; }
   void set_lost(std::uint64_t count);
   // Syncs the file to disk (fdatasync).

@@ -25,8 +25,8 @@ using record_store::Statement;
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// The value of open_code_ for a readable file with another schema version. All other values are
-// SQLite result codes.
+// The value of open_code_ if the file is readable but has another schema version. All other values
+// are SQLite result codes.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -41,25 +41,25 @@ bool is_page_damage(int code) {
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
-// `code` is the result code of opening a file. SQLITE_ERROR is included because it means that a
-// table is missing.
+// `code` is the result code of opening a file. SQLITE_ERROR counts as damage because it means that
+// a table is missing.
 bool is_damage(int code) {
   return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
-// Returns the page size for new files. A row with request and response takes a few kilobytes, so
-// large pages halve the number of writes. But each commit rewrites at least one page of each table
-// and index, and in mode "full" rows may be committed one by one, so smaller pages are cheaper
-// there. Small files would mostly consist of unused space in large pages.
+// Returns the page size for new files. A row with its request and response takes a few kilobytes,
+// so large pages halve the number of writes. But each commit rewrites at least one page of each
+// table and index. In mode "full", rows may be committed one by one, so smaller pages are cheaper
+// there. In small files, large pages would consist mostly of unused space.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
   return config.full ? 8'192 : 32'768;
 }
 
-// Creates the file with private permissions, which SQLite also uses for the WAL. Otherwise, SQLite
-// would use the umask. Must be called before SQLite opens the file, because closing another
-// descriptor of the file releases SQLite's locks.
+// Creates the file with private permissions. SQLite uses the same permissions for the WAL. If
+// SQLite created the file, its permissions would depend on the umask. Must be called before SQLite
+// opens the file, because closing any descriptor of the file releases SQLite's locks.
 void keep_private(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;  // SQLite will report the error
@@ -106,8 +106,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // If a process was killed while it created the last file, the file is empty. Recording then
-  // continues from the head of the previous file.
+  // The last file is empty if a process was killed while creating it. Recording then continues from
+  // the head of the previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -206,8 +206,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// Closes a file with another schema version. Rows written by this version could not be verified in
-// that file, because they would be hashed differently.
+// Closes a file with another schema version. Rows written by this version would be hashed
+// differently, so they could not be verified in that file.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
@@ -266,7 +266,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // Converts the limit to pages, because that is how SQLite limits the WAL.
+  // Converts the limit to pages, because SQLite limits the WAL in pages.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -302,8 +302,8 @@ void Store::remember(const std::vector<Row> &rows) {
 }
 
 // Returns true if the last writer of the file shut down cleanly. Returns `without` if the file has
-// no mark. This happens if its writer failed before it wrote the first row, and then continued in
-// the previous file.
+// no mark. This is the case if its writer failed before it had written the first row, and then
+// continued in the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -489,8 +489,8 @@ void Store::drop_old() {
   }
 }
 
-// Returns the last row of a file. If the file is damaged, returns the row that the next file
-// continues from.
+// Returns the last row of a file. If the file is damaged, returns the row from which the next file
+// continues.
 Head Store::last_of(const SegmentFile &file) const {
   Head last;
   Database db, next;

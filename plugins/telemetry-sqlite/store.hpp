@@ -1,8 +1,8 @@
-// Writes the database files of one chain, which no other process writes. One file is open at a
-// time.
+// Writes the database files of one chain, to which no other process writes. Only one file is open
+// at a time.
 //
-// Owner: the Writer. Opened on the control thread, then used on the writer thread. A failure does
-// not change the chain: head() stays at the last committed row.
+// Owner: the Writer, which opens the Store on the control thread and then uses it on the writer
+// thread. A failure does not change the chain: head() stays at the last committed row.
 #pragma once
 
 #include <chrono>
@@ -28,19 +28,19 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // Maximum number of rows that are remembered. They are needed to detect records that the host
-  // sends again after a restart; see bh_record.number.
+  // Maximum number of rows that are remembered in order to detect records that the host sends again
+  // after a restart; see bh_record.number.
   static constexpr std::size_t remembered_rows = 8'192;  // per table, and for replayed records
-  // Distance by which seq skips ahead if the last rows are unreadable. No seq may be signed twice,
-  // so the distance exceeds the number of rows that may be missing.
+  // How far seq skips ahead if the last rows are unreadable. No seq may be signed twice, so this
+  // must be more than the number of rows that may be missing.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // Minimum time before the file that replaced a damaged file may itself be replaced if it is still
-  // empty. If the disk is faulty, more files would not help.
+  // If the disk is faulty, creating more files does not help. A file that replaced a damaged one
+  // and is still empty may therefore be replaced only after this time.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
-  // Approximate WAL size at which SQLite copies the WAL into the database file. The WAL may become
-  // larger because of a large commit or a reader that prevents copying.
+  // The approximate size of the WAL at which SQLite copies it into the database file. A large
+  // commit, or a reader that prevents copying, may make the WAL larger.
   static constexpr std::uint64_t log_bytes = 4u << 20;
 
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,

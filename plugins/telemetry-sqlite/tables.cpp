@@ -367,7 +367,8 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// Replaces the session identity. Its row can change, so its table is not part of the chain.
+// Replaces the session identity. The row for the identity can change, so its table is not part of
+// the chain.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);

@@ -17,8 +17,7 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  // The host truncates these strings at a character boundary, so that they have at most 1,024
-  // bytes.
+  // The host truncates these strings to at most 1,024 bytes, at a character boundary.
   constexpr std::size_t short_text = 1'024 - 3;
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
@@ -141,7 +140,7 @@ void Writer::run() {
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
       // Waits up to flush_ms for more rows, so that they can be written in the same transaction. In
-      // mode "full", calls wait for their records, so there is no delay.
+      // mode "full", calls wait until their records are written, so there is no delay.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
@@ -167,7 +166,8 @@ void Writer::run() {
   end();
 }
 
-// Returns true if enough rows are queued to write them without delay. mutex_ must be held.
+// Returns true if so many rows are queued that they should be written without delay. mutex_ must be
+// held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -258,7 +258,7 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
 // If record numbers are missing, records this as a gap. The numbers are consecutive as long as the
 // same gateway process runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
-  // A new gateway process takes its first number from the clock, in microseconds.
+  // A new gateway process starts its numbers at the current time in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {
@@ -337,7 +337,7 @@ void Writer::spill_batch() {
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
-  // The number is stored because the next process may have to write the mark.
+  // The number is stored in the spill file because it may be the next process that writes the mark.
   if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }

@@ -33,19 +33,19 @@ class Writer {
   // Maximum number of queued rows, including the rows that are being written.
   static constexpr std::size_t max_rows = 16'384;
   static constexpr std::size_t max_bytes = 64u << 20;
-  // Maximum number of rows per transaction. If the queue has this many rows or exceeds half of
+  // Maximum number of rows per transaction. If the queue has this many rows or more than half of
   // max_bytes, it is written without waiting for flush_ms.
   static constexpr std::size_t batch_rows = 512;
   static constexpr std::uint64_t retry_ms = 500;
-  // Checkpoints are signed at this interval if there are fewer than checkpoint_rows new rows.
+  // If there are new rows, but fewer than checkpoint_rows, a checkpoint is signed at this interval.
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;
   static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after signing has failed
 
   // Retry interval if the next file could not be created.
   static constexpr std::uint64_t rotate_again_ms = 60'000;
 
-  // Called when all queued records with numbers less than `below` have been committed. Runs on the
-  // writer thread.
+  // Called on the writer thread when all queued records whose numbers are less than `below` have
+  // been committed.
   using Committed = std::function<void(std::uint64_t below)>;
   // Masks the credentials of the profile in *text and returns the number of masked values. Runs on
   // the writer thread.
@@ -59,8 +59,8 @@ class Writer {
   Writer &operator=(const Writer &) = delete;
 
   // [control] Opens the files in `folder` and starts the thread. Also succeeds if the disk is full;
-  // in this case, records wait or are spilled until the files can be written. Returns the error, or
-  // an empty string on success.
+  // in this case, records are queued or spilled until the files can be written. Returns the error
+  // message, or an empty string on success.
   std::string start(const std::string &folder);
   // [control] Writes and signs the queued rows, closes the files and stops the thread.
   void stop();

@@ -44,7 +44,8 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // Adds rows slowly, so that the rows added before a failure is detected fit into the queue.
+  // Adds rows slowly. Otherwise, the rows added before a failure is detected would not all fit into
+  // the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -59,8 +60,8 @@ struct World {
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
   }
-  // Returns the size of the largest file. Some rows can be written only if the limit passed to
-  // FullDisk is greater than this size.
+  // Returns the size of the largest file. If a test passes a greater limit to FullDisk, some rows
+  // can still be written.
   std::uint64_t bytes() {
     std::uint64_t most = 0;
     for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
@@ -75,7 +76,7 @@ struct World {
   record_store::VerifyReport check() { return verify(folder, &signer); }
 };
 
-// Simulates a full disk by limiting the file size for this process.
+// Simulates a full disk by limiting the size of files that this process can write.
 struct FullDisk {
   rlimit before{};
   explicit FullDisk(std::uint64_t bytes) {
@@ -621,7 +622,7 @@ TEST_CASE("a file with damage that only writes detect is left in place, and no r
   if (!kinds.empty()) {
     CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
     CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
-    // This process added one row to the damaged file: its `start` mark.
+    // This process has added only one row to the damaged file: its `start` mark.
     CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
   }
   CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);

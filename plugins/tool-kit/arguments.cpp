@@ -17,8 +17,8 @@ constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
 constexpr std::size_t max_number = 64;
 constexpr std::size_t max_shown = 100;  // bytes of a name that an error message shows
 
-// A SAX handler that collects the scalars and string arrays of the outermost object. A DOM does not
-// distinguish strings from numbers that are parsed as strings.
+// A SAX handler that collects the scalars and string arrays in the outermost object. A DOM would
+// not distinguish strings from numbers, because numbers are parsed as strings.
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
  public:

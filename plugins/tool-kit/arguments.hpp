@@ -1,5 +1,5 @@
 // Parses the `arguments` of a tool call (or a flat configuration): named scalars and arrays of
-// strings, with type and range checks. The first error is kept as a message for the caller of the
+// strings. Checks types and ranges. The first error is kept as a message for the caller of the
 // tool.
 //
 // An object may be used on any thread, but by only one thread at a time. Throws only
@@ -32,8 +32,8 @@ class Arguments {
   std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
-  // Returns the first error, or an empty string. Call it after all getters, because arguments that
-  // no getter has read are reported as unknown.
+  // Returns the first error, or an empty string if there is none. Must be called after all getters,
+  // because arguments that no getter has read are reported as unknown.
   const std::string &problem();
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t max_pattern = 4096;
 constexpr std::int64_t max_program_bytes = 4 << 20;
-// Limits how much is searched between two calls of must_stop. In the worst case, each byte executes
-// every instruction of the program, at about 2 ns per instruction.
+// Limits how much text is searched between two calls of must_stop. In the worst case, every
+// instruction of the program is executed for each byte, which takes about 2 ns per instruction.
 constexpr std::size_t steps_at_once = 32u << 20;
 constexpr std::size_t least_window = 8u << 10, largest_window = 2u << 20;
 

@@ -1,5 +1,5 @@
-// Searches lines for an untrusted regular expression. The time that RE2 takes is linear in the
-// length of the text for every pattern.
+// Searches lines for an untrusted regular expression. With RE2, the time is linear in the length of
+// the text, whatever the pattern is.
 #pragma once
 
 #include <functional>
@@ -26,10 +26,10 @@ class Pattern {
   // false and sets *problem to a message that names the argument.
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
-  // Returns true if the line has a match. must_stop() is called at least every few tens of
-  // milliseconds; if it returns true, the search stops without a match. If searching a line takes
-  // longer, the line is searched in parts, and only matches of up to 4 KiB (1 MiB for small
-  // patterns) are found. Thread-safe.
+  // Returns true if the line contains a match. must_stop() is called at least every few tens of
+  // milliseconds; if it returns true, the search stops and finds no match. If searching a line
+  // takes longer than that, the line is searched in parts, and only matches of up to 4 KiB (1 MiB
+  // for small patterns) are found. Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 

@@ -17,8 +17,8 @@ void note(std::vector<std::string> *notes, std::string text) {
   if (notes->size() < max_notes) notes->push_back(std::move(text));
 }
 
-// Returns true for values that senders write instead of omitting an optional member. The name of a
-// server is not optional.
+// Returns true for values that some senders write instead of omitting an optional member. The
+// server's name is not optional.
 bool not_given(std::string_view key, std::string_view value) {
   if (value == "null") return true;
   if (key == "\"name\"") return false;
@@ -87,7 +87,8 @@ class Translation {
     out_.append(key).append(1, ':').append(value);
   }
 
-  // Returns the server name from the definition, still escaped and truncated, for log messages.
+  // Returns the server name from the definition for log messages. The name is still escaped, and it
+  // is truncated.
   std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;

@@ -9,9 +9,9 @@
 
 namespace transport_aggregator {
 
-// Commands such as npx and uvx may download the server before it can respond. If the server were
-// killed during the download, each attempt would start the download again. Therefore, a separate
-// connect time-out applies to these commands, unless the definition sets one.
+// Commands such as npx and uvx may have to download the server before it can respond. If the server
+// were killed during the download, each attempt would start the download again. These commands
+// therefore have a separate connect time-out, unless the definition sets one.
 struct SlowStarters {
   std::vector<std::string> commands;  // names without a path
   std::uint64_t connect_ms = 0;       // 0 if disabled
@@ -19,7 +19,7 @@ struct SlowStarters {
 
 // Translates `servers`, which must be a valid JSON array, to the array for
 // bh_host_control.replace_servers. Removes empty values (null, "", [], {}) and converts
-// timeout_secs to timeout. *notes receives log lines, which contain names of servers and members,
+// timeout_secs to timeout. Adds log lines to *notes; they contain the names of servers and members,
 // but no values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);

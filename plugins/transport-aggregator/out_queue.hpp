@@ -15,7 +15,7 @@ class OutQueue {
     broken    // errno contains the reason; the descriptor must not be used again
   };
 
-  // Returns the buffer to which the caller appends. The caller must limit waiting().
+  // Returns the buffer to which output is appended. The caller must limit waiting().
   std::string &bytes() noexcept { return bytes_; }
   std::size_t waiting() const noexcept { return bytes_.size() - head_; }
 

@@ -34,7 +34,7 @@ struct RequestError {
 };
 
 // Parses `text`, which must be valid JSON. Unknown members are ignored. Duplicate members are
-// rejected, because different parsers would use different ones.
+// rejected, because parsers differ in which one they use.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

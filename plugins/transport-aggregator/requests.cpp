@@ -225,7 +225,7 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   fail(id, "the aggregator's session is closed");
 }
 
-// Replies may be sent out of order. Clients match them by ID.
+// Replies may be sent out of order, because clients match them to requests by ID.
 bh_status TransportAggregator::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_) return BH_STALE;
   if (message.kind != BH_OUT_ANSWER) return BH_OK;  // the protocol has no events

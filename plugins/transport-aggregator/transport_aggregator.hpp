@@ -2,8 +2,8 @@
 // output. docs/aggregator.md describes the protocol.
 //
 // The transport opens one session, performs the MCP handshake, and converts the protocol's methods
-// to MCP requests. The first message and `refresh` define the servers, through bh.host.control/1,
-// which the profile must grant.
+// to MCP requests. The first message and `refresh` define the servers. For this, the transport uses
+// bh.host.control/1, which the profile must grant.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack", "slow_commands":
 // ["npx"], "slow_connect_ms": 120000}. SlowStarters describes the last two members. The program
@@ -12,8 +12,8 @@
 // Limits:
 //  - 1 MiB per line, 16 MiB per MessagePack message
 //  - max_open requests without a reply
-//  - limits->message_bytes of requests that wait for the first servers
-//  - limits->write_queue_bytes of queued replies, limits->write_stall_ms without write progress
+//  - limits->message_bytes for requests that wait for the first servers
+//  - limits->write_queue_bytes for queued replies, limits->write_stall_ms without write progress
 //  - drain_ms for in-flight requests after the end of the input
 #pragma once
 
@@ -52,12 +52,12 @@ class TransportAggregator {
   static constexpr std::size_t read_size = 256u << 10;
   static constexpr std::size_t read_budget = 1u << 20;  // approximate, per event loop iteration
   static constexpr std::size_t max_open = 4096;
-  // Time limit for in-flight requests after the end of the input. With this limit, the program
+  // Time limit for in-flight requests after the end of the input. It is chosen so that the program
   // exits within two seconds, including the time to shut down its children.
   static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // for a list that is not available yet
   static constexpr std::uint32_t max_skip_logs = 100;
-  // Limits for writing the queue in stop(): milliseconds without progress, and in total.
+  // Time limits for writing the queue in stop(): without progress, and in total.
   static constexpr int last_stall_ms = 300;
   static constexpr std::uint64_t last_write_ms = 1'000;
 
@@ -83,7 +83,7 @@ class TransportAggregator {
     serving,
     ended
   };
-  // A request to the host with a pending response.
+  // A request to the host whose response is pending.
   struct Open {
     std::uint64_t id;  // ID in the client's request
     Method method;

@@ -236,7 +236,8 @@ std::string peer_key(int fd, const sockaddr_storage &address) {
     return std::string(1, kind).append(static_cast<const char *>(data), size);
   };
   const auto v4 = [&](const unsigned char *data) {
-    // Any local program can bind any address in 127.0.0.0/8, so all these addresses share one key.
+    // Any local program can bind to any address in 127.0.0.0/8, so all of these addresses share one
+    // key.
     return data[0] == 127 ? std::string("l") : bytes('4', data, 4);
   };
   if (address.ss_family == AF_INET) {

@@ -46,8 +46,8 @@ struct ListenAddress {
   bool loopback = false;  // only this machine can connect; true for a Unix socket
   std::string unix_path;  // empty unless this is a Unix socket
 
-  // Parses the value of `listen`. Returns BH_E_INVALID and an error with the allowed forms if the
-  // value is invalid.
+  // Parses the value of `listen`. If it is invalid, returns BH_E_INVALID and an error that lists
+  // the allowed forms.
   static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
 };
 
@@ -56,8 +56,8 @@ std::string to_text(const sockaddr_storage &address);
 // Returns the address of a connection's other side: like to_text(), or "uid:1000 pid:4711" for a
 // Unix socket. The process is the one that connected.
 std::string peer_text(int fd, const sockaddr_storage &address);
-// Returns a binary key that identifies the owner of a connection for fair sharing: the IPv4 address
-// without the port, the IPv6 /64 network, or the user of a Unix socket.
+// Returns a binary key that identifies the owner of a connection, so that capacity can be shared
+// fairly: the IPv4 address without the port, the IPv6 /64 network, or the user of a Unix socket.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

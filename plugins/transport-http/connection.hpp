@@ -1,5 +1,5 @@
-// Reads the requests of one client connection and writes the responses, with limits for input and
-// output. The connection handles framing (RequestFeed) and order; its owner handles the requests.
+// Reads requests from one client connection and writes the responses. Limits both input and output.
+// The connection handles the framing (RequestFeed) and the order; its owner handles the requests.
 //
 // One request is processed at a time. Pipelined requests wait, up to a limit, and are answered in
 // order. Runs on the reactor thread.
@@ -40,8 +40,8 @@ struct ConnectionBounds {
 
 class ConnectionOwner {
  public:
-  // Returns a receive buffer that all connections share. Received bytes are consumed before the
-  // event handler returns.
+  // Returns a receive buffer that is shared by all connections. The bytes received into it are
+  // consumed before the event handler returns.
   virtual std::span<char> scratch() noexcept = 0;
   // Called when the head of a request is complete, but not its body. Returns false if the owner has
   // rejected the request and sent a response.
@@ -50,12 +50,12 @@ class ConnectionOwner {
   // Called if the framing is invalid or the request arrives too slowly. The owner must respond with
   // this status and close the connection.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // Called if a pending response has had no output for quiet_ns.
+  // Called if nothing has been written for a pending response for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
   // Called if the connection is unusable. The owner must destroy it at the end of the event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
-  // Called if the connection is idle and has pipelined bytes. The owner must call resume() at the
-  // end of the event.
+  // Called if the connection has become idle but has already received the next request's bytes. The
+  // owner must call resume() at the end of the event.
   virtual void on_ready(Connection &connection) noexcept = 0;
   // Called at the end of a reactor event. The owner may destroy connections here.
   virtual void on_event_end() = 0;
@@ -112,8 +112,8 @@ class Connection {
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The current use of the connection. Closing a `silent` connection does the least harm; closing
-  // an `answering` connection does the most.
+  // What the connection is currently used for. Closing a `silent` connection does the least harm;
+  // closing an `answering` connection does the most.
   enum class Use : std::uint8_t {
     silent,     // no complete head has arrived, or the last response was sent
     idle,       // between two requests

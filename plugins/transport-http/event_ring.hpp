@@ -1,5 +1,5 @@
-// Stores the events of a session's streams, so that a client can resume them. The size of the ring
-// is limited in bytes. If it is full, the oldest events are dropped and counted.
+// Stores the events of a session's streams, so that a client can resume the streams. The size of
+// the ring is limited in bytes. If the ring is full, the oldest events are dropped and counted.
 #pragma once
 
 #include <cstdint>

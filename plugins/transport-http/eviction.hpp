@@ -17,12 +17,12 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit` is the size of the session table. For every 64 sessions of this size, one recent
-  // handshake is spared.
+  // `limit` is the size of the session table. One recent handshake is spared for every 64 sessions
+  // in `limit`.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
   // Returns the session to evict, or null if there is none. The result is valid until the table
-  // changes. During a flood of handshakes, only every 64th call scans all sessions.
+  // changes. During a flood of handshakes, all sessions are scanned only at every 64th call.
   Session *pick(Sessions &sessions, std::uint64_t now_ns);
 
  private:

@@ -71,7 +71,7 @@ TEST_CASE("the peer with the most sessions loses its least recently used session
   Session *next = eviction.pick(table.sessions, 20 * second);
   CHECK(next->last_used_ns == 1 * second);
   CHECK(next != &second_oldest);
-  // Sessions of other categories do not count.
+  // Sessions in other categories do not count.
   for (int i = 0; i < 5; ++i) table.add("few", 30 * second).general = table.any();
   table.remove(*next);
   CHECK(eviction.pick(table.sessions, 40 * second) == &second_oldest);

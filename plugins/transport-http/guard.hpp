@@ -21,14 +21,15 @@ class Guard {
   // Maximum length of an Origin, which is copied to the response.
   static constexpr std::size_t max_origin = 256;
 
-  // `port` is the listening port, or 0 for a Unix socket, for which Host may have any port.
-  // by_address permits any IP address with this port in Host. It is set for non-loopback listeners:
-  // a list of names cannot cover all addresses of 0.0.0.0, and DNS rebinding requires a name.
+  // `port` is the listening port, or 0 for a Unix socket, with which Host may have any port. If
+  // by_address is true, Host may be any IP address with this port. It is set for non-loopback
+  // listeners: a list of names cannot cover all addresses of 0.0.0.0, and DNS rebinding requires a
+  // name.
   Guard(GuardConfig config, std::uint16_t port, bool by_address);
 
   bool host_allowed(std::string_view host) const noexcept;
   bool origin_allowed(std::string_view origin) const noexcept;
-  // Checks Sec-Fetch-Site in a request without Origin, which browsers omit in a GET for an image, a
+  // Checks Sec-Fetch-Site in requests without Origin. Browsers omit Origin in a GET for an image, a
   // frame or a script. Returns false if another site caused the request. Clients other than
   // browsers do not send Sec-Fetch-Site, so an empty value is allowed.
   static bool fetch_site_allowed(std::string_view site) noexcept;

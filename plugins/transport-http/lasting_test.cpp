@@ -1,4 +1,4 @@
-// Tests session resumption after a restart, and the closing of several sessions.
+// Tests resuming sessions after a restart, and closing several sessions.
 #include <vector>
 
 #include "testing.hpp"

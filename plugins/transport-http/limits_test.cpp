@@ -1,4 +1,4 @@
-// Tests the limits and the behaviour when a limit is reached.
+// Tests the limits, and what happens when they are reached.
 #include <sys/resource.h>
 
 #include <filesystem>

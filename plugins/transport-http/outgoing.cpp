@@ -51,7 +51,7 @@ bh_status Server::send_now(Session &session, const bh_outgoing &message) {
                                                      : send_on_stream(session, *stream, message);
   if (answer) {
     session.last_used_ns = host_.now_ns();
-    // If the message is sent during deliver(), deliver() closes the session.
+    // If this message is sent while deliver() is running, deliver() closes the session.
     if (!session.kept && session.streams.empty() && in_send_) close_session(session);
   }
   return status;
@@ -69,7 +69,7 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
 }
 
 // Returns the header line with the session ID. The line is sent only once, in the response to
-// `initialize`.
+// `initialize`; otherwise, the result is empty.
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
@@ -97,7 +97,8 @@ bh_status Server::send_on_stream(Session &session, Stream &stream, const bh_outg
   if (c == nullptr) return BH_OK;
   if (last) c->attached = {};
   const bool sent = send_event(*c, event, last);
-  // If the connection broke, a client that knows the session ID can resume the stream.
+  // If the connection is broken, the client can resume the stream, provided that it knows the
+  // session ID.
   return sent || session.kept ? BH_OK : BH_STALE;
 }
 
@@ -117,7 +118,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (!session.kept) return;
   const std::uint64_t bound = transport_->limits->event_buffer_bytes;
   std::string data = data_of(message);
-  // Without a response or an error, a client that resumes would wait forever.
+  // If the client received neither a response nor an error after resuming, it would wait forever.
   const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
   if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
@@ -125,7 +126,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// Sends the messages that were held during deliver() because it was not yet known whether the
+// Sends the messages that were held back during deliver(), because it was not yet known whether the
 // session would have an ID.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {

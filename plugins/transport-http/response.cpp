@@ -21,7 +21,7 @@ iovec io(std::string_view s) noexcept {
   return {const_cast<char *>(s.data()), s.size()};
 }
 
-// Returns the Date header, which RFC 9110 requires. Updated once per second.
+// Returns the Date header, which RFC 9110 requires. The header is updated once per second.
 std::string_view date_line() noexcept {
   static thread_local std::time_t made_for = -1;
   static thread_local std::array<char, 48> line;
@@ -56,8 +56,8 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// Returns true if the JSON has line breaks between tokens. This matters because each line of an
-// event needs its own "data:".
+// Returns true if the JSON contains line breaks, which can only be between tokens. This matters
+// because each line of an event must start with "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);

@@ -18,7 +18,7 @@ struct Answer {
   std::span<const bh_str> parts{};
 };
 
-// Sends a complete response with its length, and makes the connection idle.
+// Sends a complete response, including its length, and makes the connection idle.
 void respond(Connection &connection, const Answer &answer);
 
 // Sends a JSON-RPC error without an ID, for requests whose ID is unknown.
@@ -34,8 +34,8 @@ struct Event {
   std::span<const bh_str> parts{};
 };
 
-// Starts an event stream. If `prime` is not null, also sends an empty event with the ID from which
-// the client can resume. `extra` contains additional header lines, each terminated by CR LF.
+// Starts an event stream. If `prime` is not null, also sends an empty event, whose ID allows the
+// client to resume the stream. `extra` contains additional header lines, each terminated by CR LF.
 bool begin_events(Connection &connection, std::string_view extra, const Event *prime);
 // Sends one event. If `last` is true, also ends the stream and makes the connection idle.
 bool send_event(Connection &connection, const Event &event, bool last = false);

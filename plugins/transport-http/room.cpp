@@ -15,7 +15,8 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// Returns true if the connection is a session's stream for messages that do not belong to a call.
+// Returns true if the connection carries a session's stream for messages that do not belong to a
+// call.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;

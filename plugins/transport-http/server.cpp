@@ -141,8 +141,8 @@ void Server::on_ready(Connection &c) noexcept {
   settle_soon();
 }
 
-// Schedules settle() if this is called while the host calls the plugin, for example in send().
-// Reactor events call settle() themselves when they end.
+// Schedules settle() if the host is currently calling the plugin, for example in send(). Reactor
+// events call settle() themselves when they end.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
@@ -175,8 +175,8 @@ void Server::destroy(Connection &c) noexcept {
   connections_.pop_back();
 }
 
-// Handles a broken connection. Up to revision 2025-11-25, a broken connection does not cancel a
-// call.
+// Handles a broken connection. Up to revision 2025-11-25, a call is not cancelled when its
+// connection breaks.
 void Server::lost(Connection &c) {
   const Attachment at = std::exchange(c.attached, {});
   if (at.role == Attachment::Role::sessionless) return lost_sessionless(at.stream);
@@ -231,7 +231,7 @@ void Server::close_sessions(const std::vector<bh_session> &handles) {
 }
 
 // Ends all streams of a session. Calls of an evicted session get status 503, because a client that
-// gets 404 abandons its session. The next request restores an evicted session.
+// gets 404 abandons its session. An evicted session is restored by its next request.
 void Server::end_streams(Session &session, std::uint32_t how) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};

@@ -35,12 +35,12 @@ class Server final : public ConnectionOwner {
   Server(const bh::Host &host, const bh_host_transport *transport, Config config);
   ~Server();
 
-  // Starts to listen. Clients must send `token`, unless it is empty.
+  // Starts listening. If `token` is not empty, clients must send it.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
-  // Closes each connection after its current response.
+  // After this call, each connection is closed when its current response is complete.
   void drain() noexcept;
-  // Returns true if drain() was called and responses are still pending.
+  // Returns true if drain() has been called and responses are still pending.
   bool sends_after_drain() const noexcept;
   // Closes all streams, connections and sessions, and releases all reactor resources.
   void stop() noexcept;

@@ -1,4 +1,4 @@
-// Tests requests and responses: statuses, sessions and the guard.
+// Tests requests and responses: status codes, sessions and the guard.
 #include "guard.hpp"
 #include "testing.hpp"
 
@@ -109,7 +109,7 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   CHECK(rig.open.size() == 1);
   Client second(rig);
   rig.refusal = BH_E_SESSION_LOST;
-  // The response has not been sent yet, so the client cannot know the ID.
+  // The response has not been sent, so the client cannot know the session ID.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
   second.close();
@@ -132,7 +132,7 @@ TEST_CASE("rejected requests have the specified statuses") {
   CHECK(status(post(rig, "now", "nonsense")) == 404);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 1999-01-01\r\n")) == 400);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 2025-06-18\r\n")) == 200);
-  // Without a session, the revision is in the message, not in the header.
+  // Without a session, the revision is given in the message, and the header is not checked.
   CHECK(status(post(rig, "now", {}, "MCP-Protocol-Version: 1999-01-01\r\n")) == 200);
   CHECK(status(post(rig, "status-400", id)) == 400);
   CHECK(status(post(rig, "status-404", id)) == 404);
@@ -184,7 +184,7 @@ TEST_CASE("invalid framing gets an error response, and the connection is closed"
   refused(raw(rig, "POST /mcp HTTP/1.1", "Content-Length: 999999999\r\n"), 413);
   refused(raw(rig, "POST /mcp HTTP/1.1", "Expect: tea\r\n"), 417);
   refused("PRI * HTTP/2.0\r\n\r\n", 505);
-  // A rejection based on the head does not wait for the body.
+  // If a request is rejected because of its head, the response does not wait for the body.
   refused("POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\nabc", 403);
   CHECK(rig.delivered.empty());
 }
@@ -194,7 +194,7 @@ TEST_CASE("the Host header is validated") {
   const std::string port = ":" + std::to_string(rig.port);
   Client client(rig);
   const auto status = [&](std::string_view host) { return client.request(with_host(host)).status; };
-  // The status is 406 if the guard accepted the request and the GET itself was rejected.
+  // Status 406 means that the guard has accepted the request. The GET itself is then rejected.
   for (const std::string &good :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port,
         std::string("gateway.test"), std::string("gateway.test:1"), std::string("other.test:99")}) {
@@ -279,8 +279,8 @@ TEST_CASE("a configured token is required") {
   CHECK(lines[0].starts_with("rejected a request from 127.0.0.1:"));
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // If a client without a token requests metadata for discovery, the response says that there is
-  // none, not that authentication is required.
+  // If a client without a token looks for discovery metadata, it is told that there is none, not
+  // that authentication is required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))

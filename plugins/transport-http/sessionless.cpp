@@ -24,7 +24,7 @@ bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   if (status == BH_OK && delivery.kind == BH_DELIVERED_ANSWER) return true;
   sessionless_.erase(number);
   c.attached = {};
-  // Hosts older than minor version 2 require a session for every message.
+  // A host whose minor version is below 2 requires a session for every message.
   if (status == BH_E_SESSION_LOST || status == BH_E_UNSUPPORTED) return false;
   if (status == BH_OK) {
     respond(c, {.status = 202, .parts = {}});

@@ -18,14 +18,14 @@ namespace transport_http {
 
 class Connection;
 
-// 128 bits from the operating system's random source. Clients receive 32 hex digits, followed by a
-// dot and the state that the host has sealed for its next process.
+// 128 bits from the operating system's random source. A client receives the ID as 32 hex digits,
+// followed by a dot and the state that the host has sealed for its next process.
 struct SessionId {
   std::uint64_t high = 0, low = 0;
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
-  // Parses an ID from a client: digits, optionally followed by a dot and sealed state.
+  // Parses an ID that a client has sent: hex digits, optionally followed by a dot and sealed state.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
@@ -76,7 +76,7 @@ struct Session {
 class Sessions {
  public:
   Session &add(bh_session handle, const SessionId &id);
-  // Makes the session findable by its ID.
+  // Makes it possible to find the session by its ID.
   void publish(Session &session) { by_id_[session.id] = &session; }
   Session *find(bh_session handle) noexcept;
   Session *find(std::string_view id) noexcept;

@@ -17,8 +17,8 @@ constexpr int error_code = -32000;  // for errors of the transport itself
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
 constexpr std::string_view stateless_revision = "2026-07-28";  // the first; dates are compared
-// The current time in nanoseconds, shifted right by this number of bits, is greater than all
-// earlier stream and event numbers.
+// If the current time in nanoseconds is shifted right by this number of bits, the result is greater
+// than all stream and event numbers that have been used before.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -230,7 +230,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// Resumes an evicted session or a session of the previous process, if the host accepts it.
+// Resumes a session that was evicted or that existed in the previous process, if the host agrees.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -304,13 +304,13 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  // Without a session, the host checks the revision, which is in the message.
+  // Without a session, the revision is given in the message and checked by the host.
   if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed, fresh);
 }
 
-// For requests with a session, headers that exceed the limit are not forwarded, because no revision
-// with sessions uses them.
+// In requests with a session, headers that exceed the limit are not forwarded. This is acceptable
+// because no revision with sessions uses these headers.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
   message.size = sizeof message;
@@ -367,7 +367,7 @@ void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, b
       respond(c, {.status = 202, .parts = {}});
     }
   }
-  // A session that was not opened by `initialize` ends with its only request.
+  // A session that was not opened by `initialize` ends after its only request.
   if (!session.kept && session.streams.empty()) close_session(session);
 }
 
@@ -391,8 +391,8 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// Opens the general stream. A session has only one. If a client opens another, it has lost the
-// previous stream, even if the server has not detected this yet, so the previous stream is closed.
+// Opens the general stream, of which a session has only one. If a client opens another, it has lost
+// the previous one, even if the server has not yet detected this, so the previous one is closed.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};

@@ -119,7 +119,8 @@ TEST_CASE(
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // Replay starts after the client's last event ID, not after the last written event.
+  // Replay starts after the last event ID that the client sends, not after the last event that was
+  // written.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));

@@ -1,4 +1,4 @@
-// A fixture for tests of the plugin: a fake host, a script in place of the core, and clients on
+// A fixture for testing the plugin: a fake host, a script that replaces the core, and clients on
 // real sockets.
 #pragma once
 
@@ -38,8 +38,8 @@ inline bh_limits test_limits() {
   return l;
 }
 
-// Runs the plugin on a fake host with a script. The text of a message selects the script's
-// reaction: "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
+// Runs the plugin on a fake host that follows a script. The text of a message selects the reaction:
+// "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
 struct Rig {
   struct Delivered {
     bh_session session;

@@ -59,8 +59,8 @@ void Carried::left(std::string_view left) noexcept {
   kept_ = left.size();
 }
 
-// If the host cannot store the bytes, they are lost with this process. The next process must then
-// skip the rest of the line.
+// If the host cannot store the bytes, they are lost when this process ends. The next process must
+// then skip the rest of the line.
 void Carried::keep(std::string_view bytes, bool more) noexcept {
   too_much_ = host_->keep(ctx_, session_, bh::str(bytes), more ? 1 : 0) != BH_OK;
   set(input_cut, too_much_ && !bytes.ends_with('\n'));

@@ -29,23 +29,23 @@ class Carried {
   bool restored() const noexcept { return restored_; }
   bool input_was_cut() const noexcept { return (before_ & input_cut) != 0; }
   bool output_was_cut() const noexcept { return (before_ & output_cut) != 0; }
-  // Stores the original descriptor flags in the first process. In later processes, replaces *in and
-  // *out with the stored flags.
+  // In the first process, stores the original descriptor flags. In later processes, sets *in and
+  // *out to the stored flags.
   void flags(int *in, int *out) noexcept;
 
   // Returns a new stream number for a message from the client, or 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
   // Returns input that the previous process read but did not deliver. It must be processed first.
   std::string dequeue_unread();
-  // To be called from LineSink::on_read and LineSink::on_left.
+  // Must be called from LineSink::on_read and LineSink::on_left.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;
-  // Called when a line is queued. `end` is the stream offset after the line. `stream` is the stream
-  // of the request if the line is its response, otherwise 0.
+  // Must be called when a line is queued. `end` is the stream offset after the line. If the line is
+  // a response, `stream` is the stream of the request; otherwise, it is 0.
   void queued(std::uint64_t stream, std::uint64_t end);
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
-  // Called if there will be no response on this stream.
+  // Must be called if there will be no response on this stream.
   void settled(std::uint64_t stream) noexcept;
 
  private:

@@ -142,7 +142,7 @@ void TransportStdio::open_session() {
                               std::string(bh::text(error)));
 }
 
-// Restores the state of the streams that the previous process left.
+// Restores the stream state that the previous process stored.
 void TransportStdio::restore_streams() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "resuming the session of the client on standard input");

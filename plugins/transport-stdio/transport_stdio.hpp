@@ -1,5 +1,5 @@
-// Serves one client on standard input and output, usually the process that started the gateway.
-// Each line is one message.
+// Serves one client on standard input and output. The client is usually the process that started
+// the gateway. Each line is one message.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1}. The program owns the descriptors, which may be pipes,
 // sockets, terminals, files or /dev/null. They are non-blocking between listen() and stop(). stop()
@@ -7,14 +7,15 @@
 //
 // Limits: A line of more than limits->message_bytes is skipped and answered with an error. Queued
 // output is limited to limits->write_queue_bytes. If the client does not read queued output for
-// limits->write_stall_ms, the session ends. With bh.host.flow/1, the host is notified that output
-// is blocked, and this time-out applies only after the end of the input. Such a host may also hold
+// limits->write_stall_ms, the session ends. With bh.host.flow/1, the host is notified when output
+// is blocked, and the time-out applies only after the end of the input. Such a host may also hold
 // the input (bh.flow/1).
 //
 // If the host's sessions outlive the process (bh.host.resume/1), the next process inherits the
-// descriptors and resumes the session (carried.hpp). It terminates a partially written line with a
-// newline, so the client reads one invalid line. It delivers input that was read but not delivered.
-// If a partially read line exceeds the host's limit (256 KiB), the rest of the line is skipped.
+// descriptors and resumes the session (carried.hpp). If a line was only partially written, the next
+// process terminates it with a newline, so the client reads one invalid line. Input that was read
+// but not delivered is delivered. If a partially read line exceeds the host's limit (256 KiB), the
+// rest of the line is skipped.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -41,9 +42,9 @@ class TransportStdio final : private stdio_lines::LineSink {
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
-  // Approximate limit for the bytes read per event loop iteration.
+  // Approximate limit on the number of bytes read in one event loop iteration.
   static constexpr std::size_t read_budget = 1u << 20;
-  // Limits for writing the queue in stop(): milliseconds without progress, and in total.
+  // Time limits for writing the queue in stop(): without progress, and in total.
   static constexpr int last_stall_ms = 1'000;
   static constexpr std::uint64_t last_write_ms = 5'000;
 

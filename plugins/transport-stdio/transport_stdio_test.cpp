@@ -198,7 +198,7 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // Stops the plugin and discards its queued output, which stop() would otherwise write to the
+  // Stops the plugin, and discards the queued output that stop() would otherwise write to the
   // client.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -22,18 +22,18 @@ struct Address {
 struct Config {
   std::string listen;  // vsock:PORT, vsock:CID:PORT, unix:PATH or hybrid:PATH:PORT; may be empty
   std::string dial;    // hybrid:PATH:PORT of a guest to connect to; may be empty
-  // Destination of connections that are not MCP: unix:PATH or a loopback IP:PORT. If empty, these
-  // connections are closed.
+  // Where to hand off connections that are not MCP: unix:PATH or a loopback IP:PORT. If empty,
+  // these connections are closed.
   std::string handoff;
-  // Peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). If there is
-  // no list, all peers may connect. If a list is empty, no peer may.
+  // The peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). If there
+  // is no list, all peers may connect. If the list is empty, no peer may connect.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
-  // If not empty, the clients are programs of this user on this machine instead of guests. Each
-  // connection must begin with a metadata line that has this prefix, followed by frames; other
-  // connections are closed. The session is like that of a client on standard input: its transport
-  // is "stdio", it has no address, the handshake is required, and the maximum message size is
-  // limits.message_bytes.
+  // If this is not empty, the clients are not guests but programs that this user runs on this
+  // machine. Each connection must begin with a metadata line that has this prefix, followed by
+  // frames; other connections are closed. The session is like that of a client on standard input:
+  // its transport is "stdio", it has no address, the handshake is required, and the maximum message
+  // size is limits.message_bytes.
   std::string local_token;
   std::uint64_t sniff_timeout_ms = 5'000;
   std::uint64_t write_timeout_ms = 0;  // if 0, the host's limits.write_stall_ms
@@ -63,8 +63,8 @@ inline constexpr char config_schema[] = R"({
 // and `dial`, the plugin listens on vsock:5002. Thread: [control] in bulkhead/abi/core.h.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
-// Parse the values of Config::listen, dial and handoff. Return false if the text has none of the
-// forms that Config lists.
+// These functions parse the values of Config::listen, dial and handoff. They return false if the
+// text does not have one of the forms that Config lists.
 bool parse_listen(std::string_view text, Address *out);
 bool parse_dial(std::string_view text, Address *out);
 bool parse_handoff(std::string_view text, Address *out);
@@ -72,7 +72,7 @@ bool parse_handoff(std::string_view text, Address *out);
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
 // Returns "cid:3" for a vsock peer or "uid:1000" for a peer on a Unix socket, and sets *id to the
-// number. For users outside the user namespace, which the kernel maps to 65534, *id is set to
+// number. The kernel maps users from outside the user namespace to 65534; for them, *id is set to
 // unknown_id.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 

@@ -260,8 +260,8 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// Returns true if the queued output or the waiting requests have reached their limit. In this case,
-// reading pauses, and `rest` (input that has been received) is stored.
+// Returns true if the queued output or the waiting requests have reached their limit. If so, pauses
+// reading and stores `rest`, the input that has already been received.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -328,8 +328,8 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 }
 
 bool Connection::on_line(std::string_view line) {
-  // The guest may offer support for server-initiated messages only before the session is opened.
-  // Later lines are not checked for an offer, because parsing them is slow.
+  // The guest may offer to support server-initiated messages only before the session is opened.
+  // Later lines are not checked for such an offer, because parsing them is slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
   if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
@@ -429,9 +429,10 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// The host limits the in-flight requests of a session. Additional requests are queued here up to a
-// limit, and beyond that in the guest's socket, as guests expect. Responses to server-initiated
-// requests are delivered before queued requests, because an in-flight request may depend on them.
+// The host limits how many requests of a session are in flight. Additional requests are queued
+// here, up to a limit, and beyond that in the guest's socket, as guests expect. Responses to
+// server-initiated requests are delivered before queued requests, because an in-flight request may
+// depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
@@ -457,8 +458,7 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// `awaited` means that the guest expects a response on `stream`. The response may be an empty
-// frame.
+// If `awaited` is true, the guest expects a response on `stream`, which may be an empty frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
@@ -510,7 +510,8 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
   return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
 }
 
-// Responds with an error, because the protocol cannot split a message into several frames.
+// Responds with an error instead, because the protocol does not allow a message to be split into
+// several frames.
 bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name,
                                      std::span<const bh_str> parts) {
   const std::string id = id_of(parts);

@@ -1,9 +1,9 @@
 // Handles one connection from a guest: detects the protocol, opens the session, and limits input
 // and output.
 //
-// The first bytes determine the protocol. The first message opens a session with the host, to which
-// all later messages of the connection belong. If the protocol is not MCP, the owner takes over the
-// connection and hands it off. Runs on the reactor thread.
+// The first bytes determine the protocol. The first message opens a session with the host, and all
+// later messages on the connection belong to this session. If the protocol is not MCP, the owner
+// takes over the connection and hands it off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -70,8 +70,8 @@ class Connection final : private stdio_lines::LineSink {
   static constexpr std::size_t max_line = 1u << 20;     // limit in bytes for the line protocol
   static constexpr std::size_t max_names = 256;         // limit for processes on one connection
   static constexpr std::size_t pause_bytes = 1u << 20;  // queued output that pauses reading
-  // The connection is closed if its queued output exceeds this limit (with a local_token, the limit
-  // is write_queue_bytes).
+  // The connection is closed if its queued output exceeds this limit. With a local_token, the limit
+  // is write_queue_bytes instead.
   static constexpr std::size_t max_waiting = 8u << 20;
   // Reading pauses if the total size of waiting requests exceeds this limit.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
@@ -169,8 +169,8 @@ class Connection final : private stdio_lines::LineSink {
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
   std::size_t name_ = 0;  // index in names_ of the sender of the newest frame
-  // During protocol detection: the time of the first byte, or of the end of the metadata line.
-  // While output is blocked: the time of the last write progress.
+  // During protocol detection, the time of the first byte or of the end of the metadata line. While
+  // output is blocked, the time at which some output was last written.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
   std::string undecided_;        // bytes received during protocol detection

@@ -33,12 +33,12 @@ class Socket {
 // connecting.
 using Dialled = std::function<void(Socket socket, const std::string &error)>;
 
-// Declares the address that dial() will use. Call it only inside listen().
+// Declares the address that dial() will use. May be called only inside listen().
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
-// Starts a connection attempt on a thread of the host's pool. If *alive is false when the attempt
-// finishes, the result is discarded. If dial() fails, `done` is not called. Runs on the reactor
-// thread.
+// Starts a connection attempt on a thread from the host's pool. If *alive is false when the attempt
+// finishes, the result is discarded. If dial() itself fails, `done` is not called. Runs on the
+// reactor thread.
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

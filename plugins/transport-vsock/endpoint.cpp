@@ -123,7 +123,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// Connections from the dialer have no ID.
+// If the connection is from the dialer, there is no `id`.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();
@@ -259,7 +259,8 @@ void Endpoint::on_other(Connection &connection, std::string_view bytes) {
   }
 }
 
-// Logged once until a hand-off succeeds, because guests can cause any number of failures.
+// Only the first failure is logged until a hand-off succeeds, because guests can cause any number
+// of failures.
 void Endpoint::handoff_failed(const std::string &why) {
   counters.add(counters.handoff_failed);
   if (handoff_failures_++ != 0) return;

@@ -18,7 +18,7 @@ namespace transport_vsock {
 
 class Endpoint final : public ConnectionOwner {
  public:
-  // The arguments must outlive the endpoint.
+  // `host`, `up` and `config` must outlive the endpoint.
   Endpoint(const bh::Host &host, const bh_host_transport *up, const Config &config);
   ~Endpoint();
   Endpoint(const Endpoint &) = delete;

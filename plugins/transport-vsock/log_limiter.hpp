@@ -1,5 +1,5 @@
-// Limits log lines that guests can cause. The first line is logged immediately. Later lines are
-// logged at most once a minute, with the number of suppressed lines. Single-threaded.
+// Limits how often guests can cause log lines. The first line is logged immediately. Later lines
+// are logged at most once a minute, together with the number of suppressed lines. Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ class LogLimiter {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
-  // Returns true if the line should be logged. The caller must then append suppressed() to it.
-  // now_ns is the time of a monotonic clock.
+  // Returns true if the line should be logged. The caller must then append suppressed() to the
+  // line. now_ns is the time from a monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
     if (logged_ && now_ns - logged_ns_ < pause_ns) {
       ++suppressed_;

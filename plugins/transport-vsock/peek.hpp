@@ -21,8 +21,8 @@ inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex
 
 Envelope peek(std::string_view message);
 
-// Returns the `id` member of a JSON object as JSON ("7", "\"a\""), or an empty string if it is
-// missing. The object is passed in parts.
+// Returns the `id` member of a JSON object, in JSON ("7", "\"a\""). Returns an empty string if
+// there is no such member. The object may be split into several parts.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

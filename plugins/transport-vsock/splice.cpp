@@ -36,8 +36,8 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // If an error is the only pending event, it would be reported again in every event loop
-  // iteration. The socket is therefore not watched until the buffer has room for the remaining
+  // While an error is pending, it would be reported in every event loop iteration. If it is the
+  // only event, the socket is therefore not watched until the buffer has room for the remaining
   // data.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;

@@ -32,8 +32,8 @@ class Splice {
   Splice &operator=(const Splice &) = delete;
 
   bool start();  // returns false if the host cannot watch the sockets
-  // Returns the error (errno) if the service could not be reached. Returns 0 if it was reached or
-  // the guest disconnected first.
+  // Returns the errno value if the service could not be reached. Returns 0 if it was reached, or if
+  // the guest disconnected before that.
   int unreached() const noexcept { return reached_ ? 0 : error_; }
 
   std::size_t index = 0;      // used only by the owner

@@ -1,11 +1,11 @@
 // Accepts clients in virtual machines, over AF_VSOCK or a hypervisor's Unix sockets. docs/guest.md
-// describes the protocol, and config.hpp the configuration.
+// describes the protocol, and config.hpp describes the configuration.
 //
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
 // write_timeout_ms for guests that do not read.
 //
 // The plugin calls the host only in its own reactor events, never inside send(). Runs on the
-// reactor thread, except for functions that bh_transport documents otherwise.
+// reactor thread, unless bh_transport specifies another thread for a function.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

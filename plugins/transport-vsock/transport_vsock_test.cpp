@@ -489,7 +489,7 @@ TEST_CASE("requests of a slow reader are processed at its reading speed, and all
   for (std::uint32_t i = 1; i <= 2'000; ++i) {
     asked += frames ? frame(i, request(1)) : request(1) + "\n";
   }
-  // Each response has 10 KB, so all responses together have 20 MB.
+  // Each response has 10 KB, so the total is 20 MB.
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   w.at_once = large;
   g.write(asked);

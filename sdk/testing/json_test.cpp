@@ -59,7 +59,7 @@ TEST_CASE("strings are escaped") {
 }
 
 TEST_CASE("bytes are escaped at each position in a machine word") {
-  // The code checks eight bytes at a time, so this tests each byte at each position of a word.
+  // The code checks eight bytes at a time, so each byte value is tested at each position in a word.
   for (int byte = 0; byte < 256; ++byte) {
     for (std::size_t at = 0; at < 24; ++at) {
       std::string text(24, 'x');

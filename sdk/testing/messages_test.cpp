@@ -7,7 +7,7 @@
 
 namespace {
 
-// A fake host. Stores the messages that it receives.
+// A fake host that stores the messages it receives.
 struct Host {
   int whole = 0, plain = 0;
   std::vector<std::string> names;

@@ -15,7 +15,8 @@ TEST_CASE("case conversion is limited to ASCII") {
   CHECK(bh::equal_ignoring_case("Content-TYPE", "content-type"));
   CHECK(bh::equal_ignoring_case("", ""));
   CHECK_FALSE(bh::equal_ignoring_case("content-typ", "content-type"));
-  // These characters differ only in the bit that distinguishes upper and lower case.
+  // These characters are not ASCII letters, although they differ only in the bit that distinguishes
+  // upper and lower case.
   CHECK_FALSE(bh::equal_ignoring_case("@", "`"));
   CHECK_FALSE(bh::equal_ignoring_case("\xC4", "\xE4"));
   CHECK(bh::starts_with_ignoring_case("HTTPS://x", "https://"));

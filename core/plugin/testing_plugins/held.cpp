@@ -1,6 +1,6 @@
 // A tools plugin whose calls complete only when its process receives SIGUSR1, so that tests control
 // when they complete. Every result contains HELD_VERSION, which identifies the build of the plugin.
-// When a call to hold_secret is released, it stores a secret, reads it and returns it.
+// When a call to hold_secret is released, the plugin stores a secret, reads it back and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -85,7 +85,8 @@ class Held {
       one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
     }
   }
-  // Stores a secret and reads it. Returns its value, or the status of the function that failed.
+  // Stores a secret and reads it back. Returns its value, or the status of the function that
+  // failed.
   std::string kept_secret() {
     if (secrets_ == nullptr) return "no secrets";
     char buf[16];
@@ -95,7 +96,7 @@ class Held {
     return status == BH_OK ? std::string(buf, n) : "status " + std::to_string(status);
   }
   // Completes the call. The result consists of the plugin's version, the configured text (if any),
-  // and `more` bytes.
+  // and `more` additional bytes.
   void answer(bh_call call, std::size_t more) {
     std::string text = HELD_VERSION;
     const std::size_t said = config_.find(R"("say":")");

@@ -203,7 +203,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("specify \"path\"; \".\" is the whole workspace");
-  // If the path is invalid, returns the error message of the workspace functions.
+  // If the path is invalid, returns the error message that the workspace functions provide.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

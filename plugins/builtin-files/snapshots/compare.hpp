@@ -26,7 +26,7 @@ void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);
 
-// Compares entries of two snapshots.
+// Compares two entries that are both from snapshots.
 bool same_entry(const Entry &a, const Entry &b) noexcept;
 
 // Compares entries of the current workspace with snapshot entries. If the signatures do not prove

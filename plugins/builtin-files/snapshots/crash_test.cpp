@@ -75,9 +75,9 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// Specifies when to kill the process: the number of the call in work(), and the delay after that
-// call starts. Half of the kills hit one of the last four calls of a round (revert, compact and
-// delete).
+// Specifies when to kill the process: the number of the call in work(), and the delay after the
+// start of that call. Half of the kills occur during one of the last four calls of a round (revert,
+// compact and delete).
 struct Strike {
   int call;
   long microseconds;

@@ -19,7 +19,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t object_chunk_bytes = 1u << 20;
-// If more new objects than this must be synced, the whole file system is synced instead.
+// If more than this many new objects must be synced, the whole file system is synced instead.
 constexpr std::size_t max_single_syncs = 64;
 
 // Returns the path of an object: "ab/cdef...". The 256 subfolders keep each folder small.
@@ -66,7 +66,7 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Writes `bytes`. If all of them are zero, skips them instead, so sparse files stay sparse.
+// Writes `bytes`. If all bytes are zero, leaves a hole instead, so sparse files stay sparse.
 bool write_or_skip(int fd, std::string_view bytes) {
   const bool zeros = bytes.find_first_not_of('\0') == bytes.npos;
   if (!zeros) return write_all(fd, bytes);

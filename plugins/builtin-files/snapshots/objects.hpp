@@ -41,8 +41,8 @@ class Objects {
   // *problem on failure.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // Both functions return the size of the object in bytes, or 0 if it does not exist. remove() also
-  // deletes the object.
+  // size_of() and remove() return the size of the object in bytes, or 0 if it does not exist.
+  // remove() also deletes the object.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 

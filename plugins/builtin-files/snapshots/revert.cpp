@@ -49,7 +49,8 @@ class Reverter {
     }
   }
 
-  // Removes a path that is not in the snapshot. The caller removes the contents of a folder first.
+  // Removes a path that is not in the snapshot. If it is a folder, the caller has already removed
+  // its contents.
   void remove(const Entry &live) {
     if (must_end()) return;
     const Place place = workspace_.place(live.path, false, Links::refuse);
@@ -112,7 +113,7 @@ class Reverter {
     return fd.valid() && ::fchmod(fd.get(), kept_mode(kept.mode) | 0700) == 0;
   }
 
-  // Renames the temporary name to the final name. `made` is false if the temporary entry could not
+  // Renames the temporary entry to its final name. `made` is false if the temporary entry could not
   // be created.
   bool finish(const Entry &kept, const Place &place, bool made) {
     const std::string temporary = temporary_name(place.name);

@@ -17,7 +17,7 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-// Number of names that are read between two calls of must_stop().
+// Number of names that are read between two calls to must_stop().
 constexpr std::size_t names_between_looks = 1024;
 // File systems update timestamps only every few milliseconds. Two changes within this period can
 // have the same timestamp.
@@ -29,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// Returns false for types of entries that snapshots do not include.
+// Returns false for entry types that snapshots do not include.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;

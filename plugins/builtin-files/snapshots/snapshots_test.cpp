@@ -379,8 +379,8 @@ TEST_CASE("D15 automatic snapshots use a ring of slots, and an unchanged workspa
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
-  // Each snapshot was taken before the change, so the newest one has the previous content. The
-  // contents that only overwritten snapshots used have been removed.
+  // Each snapshot was taken before the change, so the newest one has the previous content. Contents
+  // that were used only by overwritten snapshots have been removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {
@@ -502,8 +502,8 @@ TEST_CASE("snapshot creation reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // Cancels the call at the first progress report about file contents. The twenty files have been
-  // listed by then.
+  // Cancels the call at the first progress report about file contents, which is sent after the
+  // twenty files have been listed.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));
@@ -556,8 +556,8 @@ TEST_CASE("a cancelled comparison or revert stops immediately") {
   };
   REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
-  // The first twenty reports are from listing the files. Later reports are from comparing or
-  // restoring them.
+  // The first twenty reports are sent while the files are being listed. Later reports are sent
+  // while they are being compared or restored.
   stop_at = 25;
   const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
   CHECK(changes.is_error());

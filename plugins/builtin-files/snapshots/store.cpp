@@ -158,8 +158,8 @@ std::vector<Head> SnapshotStore::heads() const {
     head->slot = slot;
     out.push_back(std::move(*head));
   }
-  // Skips the sources of compacted snapshots. They are still there if a process was killed before
-  // it removed them.
+  // Skips the sources of compacted snapshots. They still exist if a process was killed before it
+  // removed them.
   std::vector<std::uint64_t> gone;
   for (const Head &h : out) gone.insert(gone.end(), h.replaces.begin(), h.replaces.end());
   std::erase_if(out, [&](const Head &h) {
@@ -291,8 +291,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changed while it was read, the entry is not settled, so the next snapshot reads the
-  // file again.
+  // If the file changed while it was read, the entry is not marked as settled, so the next snapshot
+  // reads the file again.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
   entry->hash = put.hash;
@@ -446,7 +446,8 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   if (out.value.sources.size() < 2) return {{}, "specify at least two different snapshots"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
-  // Uses a free slot if there is one. Otherwise, overwrites a source that is a manual snapshot.
+  // Uses a free slot if there is one. Otherwise, overwrites one of the sources, which must be a
+  // manual snapshot.
   const auto free = free_slot(auto_slots, all_slots);
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });

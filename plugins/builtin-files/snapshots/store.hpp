@@ -53,9 +53,9 @@ class SnapshotStore {
 
   // Takes a manual snapshot. Fails if no manual slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot, which replaces the oldest one if all automatic slots are used. If
-  // the workspace has not changed since the newest snapshot, takes no snapshot and returns a head
-  // with slot == all_slots.
+  // Takes an automatic snapshot, which replaces the oldest one if all automatic slots are in use.
+  // If the workspace has not changed since the newest snapshot, takes no snapshot and returns a
+  // head with slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
   // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
@@ -69,7 +69,7 @@ class SnapshotStore {
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 
-  // Returns the content store. The caller must hold lock().
+  // Returns the store of file contents. The caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
   // Waits for exclusive access. If call.must_stop() becomes true first, returns an empty lock and

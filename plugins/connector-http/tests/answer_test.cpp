@@ -15,8 +15,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Returns the VmData value of this process, which is the size of its private writable memory, in
-// MiB.
+// Returns the size of this process's private writable memory (VmData) in MiB.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -89,7 +88,7 @@ TEST_CASE("a connection is reused after the chunked response to a notification")
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
-      // Makes the client receive the next bytes separately.
+      // This delay makes the client receive the next bytes separately.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return peer.send("0\r\n\r\n");
     }
@@ -146,7 +145,7 @@ TEST_CASE("an announced length does not allocate memory") {
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
   // The responses announce 1536 MiB in total. The stacks of the server's threads account for 384
-  // MiB.
+  // MiB of the increase.
   CHECK(data_mib() - before < 768);
   f.stop();
 }

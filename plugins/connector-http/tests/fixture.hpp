@@ -115,7 +115,7 @@ struct Fixture {
   bh_status send(void *lane, std::uint64_t exchange, const std::string &text,
                  std::uint32_t kind = BH_LANE_REQUEST, std::uint32_t flags = 0,
                  std::uint64_t deadline_ns = 0) {
-    // The message has two parts, like messages that the host has spliced.
+    // Splits the message into two parts, as the host does when it splices a message.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(std::string_view(text).substr(0, half)),
                              bh::str(std::string_view(text).substr(half))};
@@ -141,7 +141,7 @@ struct Fixture {
     connector->lane_close(plugin->self, lane);
     return wait([&] { return count(Event::closed, id) == 1; });
   }
-  // Sends `initialize` as exchange 1 and `initialized`, then calls ready().
+  // Sends `initialize` (as exchange 1) and `initialized`, and then calls ready().
   bool handshake(void *lane) {
     send(lane, 1, R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})", BH_LANE_REQUEST,
          BH_LANE_INITIALIZE);

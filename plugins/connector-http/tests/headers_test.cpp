@@ -35,7 +35,7 @@ void answer_calls(const Request &r, Peer &peer) {
   peer.answer(200, result(std::atoi(&r.body[at + 5])));
 }
 
-// Returns the request of an exchange as received by the server.
+// Returns the request with this ID as the server received it.
 Request request_of(const Server &server, int id) {
   for (const Request &r : server.requests()) {
     if (r.body == call(id)) return r;
@@ -73,8 +73,8 @@ TEST_CASE("the headers of a message are sent only with that message") {
   CHECK(without.header("mcp-protocol-version") == "2025-06-18");
   CHECK_FALSE(without.headers.contains("mcp-method"));
 
-  // An older host passes a smaller struct without headers. The plugin must not read beyond its
-  // size.
+  // An older host passes a smaller struct that has no `headers`. The plugin must not read beyond
+  // the end of that struct.
   REQUIRE(send_with(f, lane, 4, {{"Host", "elsewhere"}}, offsetof(bh_lane_message, headers)) ==
           BH_OK);
   REQUIRE(f.wait_events(3));

@@ -276,7 +276,7 @@ TEST_CASE("a repeatable request is retried after Retry-After") {
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
   CHECK(refusing.seen == 3);
-  // The client waits at least as long as Retry-After requires.
+  // The client waits for at least the time that Retry-After specifies.
   CHECK(bh::monotonic_ms() - start >= 2'000);
   std::size_t same = 0;
   for (const Request &r : server.requests()) same += r.body == read_request(2) ? 1 : 0;

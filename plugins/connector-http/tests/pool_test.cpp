@@ -1,4 +1,5 @@
-// Tests shared connections: reuse, lost connections, limits, and malicious and oversized responses.
+// Tests connections that are shared by lanes: reuse, lost connections, limits, and malicious and
+// oversized responses.
 #include <catch2/catch.hpp>
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// A test HTTP server on 127.0.0.1 and a port that the kernel selects. Each connection has its own
+// A test HTTP server on 127.0.0.1, on a port that the kernel selects. Each connection has its own
 // thread. The test provides a function that handles the requests.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Request {
   }
 };
 
-// The server side of a connection, for the request handler.
+// The server's end of a connection, which is passed to the request handler.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {}
@@ -54,7 +54,7 @@ class Peer {
     head += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     send(head.append(body));
   }
-  // Starts an event stream with chunked encoding. The stream ends with end_events().
+  // Starts an event stream with chunked encoding. end_events() ends the stream.
   void begin_events(const std::string &headers = {}) {
     send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + headers +
          "Transfer-Encoding: chunked\r\n\r\n");

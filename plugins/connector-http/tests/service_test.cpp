@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// This test acts as the host: `passed_on` calls the functions of the http-client plugin.
+// This test acts as the host: the functions in `passed_on` call those of the http-client plugin.
 const bh_plugin *service = nullptr;
 const bh_http_service *functions() {
   return static_cast<const bh_http_service *>(service->get_ext(service->self, BH_EXT_HTTP_SERVICE));

@@ -16,7 +16,7 @@ TEST_CASE(
       return peer.wait_closed();
     }
     if (r.body.find("notifications/initialized") != std::string::npos) {
-      // During this delay, other requests could overtake the notification.
+      // This delay gives other requests the chance to overtake the notification.
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       initialized = true;
     } else if (!initialized) {

@@ -1,4 +1,4 @@
-// Tests the event IDs of interrupted streams, and the parsing time.
+// Tests the event IDs of interrupted streams and the time that parsing takes.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,5 @@
-// Tests the components without I/O: URLs, events, JSON scans, error messages and proxy selection.
+// Tests the components that perform no I/O: URLs, events, JSON scans, error messages and proxy
+// selection.
 #include <catch2/catch.hpp>
 #include <map>
 

@@ -21,7 +21,7 @@ using connector_http::testing::Server;
 
 namespace {
 
-// One request and its outcome.
+// Records one request and its result.
 struct Call {
   std::uint32_t status = 0;
   std::map<std::string, std::string> headers;
@@ -266,7 +266,7 @@ TEST_CASE("addresses are checked before connecting and before a connection is re
 }
 
 TEST_CASE("bodies are limited, before and after decompression") {
-  // 100,000 bytes of 'a', which gzip compresses to 133 bytes.
+  // 100,000 bytes of 'a', compressed with gzip to 133 bytes.
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0x02,
                                   0x03, 0xed, 0xc1, 0x31, 0x01, 0,    0,    0,    0xc2,
                                   0xa0, 0xac, 0xeb, 0x5f, 0xc2, 0x1a, 0x1e, 0x40, 0x01};

@@ -1,5 +1,5 @@
-// Measures how long this library and Boost.Beast take to parse typical heads, in nanoseconds. For
-// requests, a second measurement of Beast includes a scan of the raw head. The gateway would need
+// Measures how many nanoseconds this library and Boost.Beast take to parse typical heads. For
+// requests, Beast is also measured together with a scan of the raw head. The gateway would need
 // this scan, because Beast accepts bare LF, folded lines and control characters.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,8 @@ constexpr std::string_view express =
     "timeout=5\r\n\r\n";
 constexpr std::string_view minimal =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1187\r\n\r\n";
-// A head that the TypeScript SDK on Node sends, and the head of a client with few fields.
+// The head of a request from the TypeScript SDK on Node, and the head of a request from a client
+// that sends few fields.
 constexpr std::string_view node =
     "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:8808\r\nconnection: keep-alive\r\n"
     "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
@@ -54,7 +55,7 @@ class Beast final : public beast::basic_parser<is_request> {
   void on_finish_impl(error_code &) override {}
 };
 
-// Beast's parser that stores views of the fields that the transport uses.
+// Extends Beast's parser to store views of the fields that the transport uses.
 class Kept final : public beast::basic_parser<true> {
  public:
   Kept() { skip(true); }
@@ -130,8 +131,8 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// Prints the best time of many short, alternating rounds. Using the best time excludes interference
-// from other processes.
+// Prints the best time from many short rounds, in which the parsers alternate. The best time is the
+// one with the least interference from other processes.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;

@@ -108,7 +108,8 @@ Value divide_uints(Context &, const Value *a) {
 Value divide_doubles(Context &, const Value *a) {
   const double by = a[1].as_double();
   if (by != 0) return Value::of(a[0].as_double() / by);
-  // Computes the IEEE 754 result of x / 0 explicitly because the sanitizer reports the division.
+  // Computes the IEEE 754 result of x / 0 explicitly, because the sanitizer would report the
+  // division.
   const double over = a[0].as_double();
   if (over == 0 || std::isnan(over)) return Value::of(std::numeric_limits<double>::quiet_NaN());
   const double infinity = std::numeric_limits<double>::infinity();

@@ -252,7 +252,7 @@ TEST_CASE("demands of a program are found for the rule index") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // These expressions have no demands because they can be true without the comparison.
+  // These expressions have no demands, because they can be true even if the comparison is false.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());

@@ -9,7 +9,7 @@
 namespace bulkhead::cel {
 namespace {
 
-// Total evaluation budget for folding the constants of one expression.
+// Total evaluation budget for folding the constants in one expression.
 constexpr std::uint64_t kFoldingBudget = 1'000'000;
 
 std::string quoted(std::string_view name) {
@@ -128,8 +128,8 @@ class Checker {
     return found == locals_.rend() ? nullptr : &*found;
   }
 
-  // Returns the path "a.b.c" if the node consists only of names. Returns an empty string for all
-  // other nodes and for paths that start with a macro variable.
+  // If the node consists only of names, returns the path, such as "a.b.c". Returns an empty string
+  // for all other nodes and for paths that start with a macro variable.
   std::string path_of(const Node &node) const {
     std::vector<std::string_view> words;
     const Node *at = &node;

@@ -54,8 +54,8 @@ bool same(const Value &a, const Value &b) {
   return nan || equal(context, a, b);
 }
 
-// Compares the outcome of `source` with `expected`. Returns a description of the difference, or an
-// empty string.
+// Evaluates `source` and compares the result with `expected`. Returns a description of the
+// difference, or an empty string if there is none.
 std::string judge(const std::string &source, const std::string &expected, Bindings &bindings) {
   const Outcome outcome = evaluate(source, bindings);
   if (expected == "!load" || expected == "!unsupported") {

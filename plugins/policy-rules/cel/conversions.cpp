@@ -39,7 +39,7 @@ Value int_of_uint(Context &, const Value *a) {
              : Value::error(kRange);
 }
 Value int_of_double(Context &, const Value *a) {
-  // The limits are excluded because a double near a limit may have been rounded.
+  // The limits themselves are excluded, because a double at a limit may be the result of rounding.
   const double number = a[0].as_double();
   return number > -0x1p63 && number < 0x1p63 ? Value::of(static_cast<std::int64_t>(number))
                                              : Value::error(kRange);
@@ -122,8 +122,8 @@ Value timestamp_of_int(Context &, const Value *a) {
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
 Value duration_of_string(Context &context, const Value *a) {
-  // Charges for each byte. A component such as "1h" can be only two bytes long, and each one
-  // requires a 128-bit division.
+  // Charges for each byte, because a component such as "1h" can be as short as two bytes, and each
+  // component requires a 128-bit division.
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)

@@ -25,7 +25,7 @@ class Type {
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_dyn() const { return kind_ == Kind::kDyn; }
   Kind key() const { return key_; }  // type of map keys
-  // Returns the type of list elements or map values. The default is dyn.
+  // Returns the type of the list elements or map values. If it is not known, the type is dyn.
   Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }
   std::string to_string() const;
 
@@ -47,8 +47,8 @@ class Environment {
  public:
   // Declares a variable and returns its slot, which is its index in the `variables` of
   // Program::evaluate(). Slots are numbered from 0 in order of declaration. `name` may contain dots
-  // ("mcp.request.tool_name"). The longest declared name takes precedence over field selection. A
-  // variable without a value is Value::absent().
+  // ("mcp.request.tool_name"). In a path such as a.b.c, the longest declared name is used, and only
+  // the rest of the path selects fields. A variable without a value is Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);

@@ -155,8 +155,7 @@ Value Evaluator::regex(const Node &node) {
   return regexes_[node.slot]->search(context_, text.text());
 }
 
-// Evaluates && and ||. An operand that decides the result takes precedence over an error in another
-// operand.
+// Evaluates && and ||. If one operand decides the result, errors in other operands are ignored.
 Value Evaluator::logic(const Node &node, bool decisive) {
   Value error = Value::null();
   for (std::uint32_t i = 0; i < node.count; ++i) {

@@ -8,7 +8,7 @@
 
 namespace bulkhead::cel {
 
-// Errors to which Program::explain() adds details. They are compared by address.
+// Error messages to which Program::explain() adds details. They are compared by address.
 inline constexpr char kNoOverload[] = "no such overload for these operand types";
 inline constexpr char kNoKey[] = "no such key";
 inline constexpr char kNoFields[] = "only maps have fields";
@@ -20,8 +20,8 @@ class Evaluator {
   Evaluator(const Ast &ast, const Regexes &regexes, Context &context)
       : ast_(ast), regexes_(regexes), context_(context) {}
 
-  // Evaluates a node. Returns its value, or an error with its position. If the budget is exceeded,
-  // context.stopped() is true.
+  // Evaluates a node. Returns its value, or an error together with its position. If the budget is
+  // exceeded, context.stopped() is true.
   Value run(NodeId id);
 
  private:

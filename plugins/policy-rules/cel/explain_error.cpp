@@ -1,5 +1,5 @@
 // Builds error messages for failed evaluations. A message contains keys and names from the
-// expression and the types of the call's data, but never the data itself.
+// expression, and the types of values in the call, but never the values themselves.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>

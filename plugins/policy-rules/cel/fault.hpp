@@ -1,4 +1,4 @@
-// Defines Fault, an error in an expression with its position.
+// Defines Fault, which describes an error in an expression and its position.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Fault {
   }
 };
 
-// Creates a fault for a byte offset in `source`. Offsets beyond the end refer to the end.
+// Creates a fault for a byte offset in `source`. An offset beyond the end refers to the end.
 Fault fault_at(std::string_view source, std::size_t offset, std::string text);
 
 }  // namespace bulkhead::cel

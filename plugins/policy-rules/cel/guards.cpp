@@ -15,8 +15,8 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// One step of a member path: the path up to and including this step, and the expression that tests
-// whether it exists.
+// One step in a path of members: the path up to and including this step, and the expression that
+// tests whether the step exists.
 struct Part {
   std::string path, test;
 };
@@ -84,7 +84,7 @@ class Finder {
     for (const NodeId operand : ast_.operands(node)) walk(operand, facts);
   }
 
-  // Returns the steps of a path such as a.b["c"]. Returns none if the node is not a path.
+  // Returns the steps of a path such as a.b["c"]. If the node is not a path, the result is empty.
   std::vector<Part> parts_of(NodeId id) const {
     const Node &node = ast_.nodes[id];
     if (node.op == Op::kVariable) {

@@ -133,7 +133,8 @@ bool Lexer::sign() {
   return true;
 }
 
-// Parses the prefix of a string literal (r and b in any order) and advances to the quotation mark.
+// Parses the prefix of a string literal (r and b in either order) and advances to the quotation
+// mark.
 std::optional<Lexer::Quoting> Lexer::string_prefix() {
   Quoting quoting;
   std::size_t end = at_;

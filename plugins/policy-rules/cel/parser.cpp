@@ -111,8 +111,7 @@ class Parser {
     made.value = value;
     return add(made, std::initializer_list<NodeId>{});
   }
-  // Copies a string into the tree's arena, which is large enough for all strings of a 64 KiB
-  // source.
+  // Copies a string into the tree's arena, which has room for all strings in a source of 64 KiB.
   std::string_view keep(std::string_view text) {
     auto *room = static_cast<char *>(ast_.arena.allocate(text.size()));
     if (!room) {
@@ -139,7 +138,8 @@ class Parser {
     return add(node(Op::kConditional, position), {condition, yes, no});
   }
 
-  // Parses a || b || c or a && b && c into one node, so long chains do not cause deep nesting.
+  // Parses a || b || c or a && b && c into a single node, so that long chains do not cause deep
+  // nesting.
   NodeId chain(Op op, std::string_view sign) {
     const auto part = [&] { return op == Op::kOr ? chain(Op::kAnd, "&&") : relation(); };
     const NodeId first = part();
@@ -366,7 +366,8 @@ class Parser {
     return add(node(Op::kMap, position), entries);
   }
 
-  // Parses elements separated by commas, and the closing sign `end`. Permits a trailing comma.
+  // Parses elements that are separated by commas, up to and including the closing sign `end`.
+  // Permits a trailing comma.
   template <class Element>
   bool sequence(std::string_view end, std::vector<NodeId> *out, Element &&element) {
     while (!lexer_.is_sign(end)) {

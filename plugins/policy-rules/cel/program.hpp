@@ -55,8 +55,8 @@ class Program {
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // Returns the message for an error value and the position of the error in the source. The message
-  // contains keys and types, but no values of variables.
+  // Returns the message for an error value, with its position in the source. The message contains
+  // keys and types, but never the values of variables.
   Fault explain(const Value &error) const;
 
   // Returns the slots that the program reads, as a bit set. Bit 63 represents slot 63 and all
@@ -73,9 +73,8 @@ class Program {
   };
   std::vector<Demand> demands() const;
 
-  // Returns the places where the program reads a member that may be missing without first testing
-  // that it exists (see guards.hpp). `environment` must be the one that the program was compiled
-  // with.
+  // Returns the places where the program reads a possibly missing member without first testing that
+  // it exists (see guards.hpp). `environment` must be the one with which the program was compiled.
   std::vector<UnguardedRead> unguarded(const Environment &environment,
                                        std::uint64_t may_be_absent) const {
     return unguarded_reads(ast_, environment, may_be_absent);

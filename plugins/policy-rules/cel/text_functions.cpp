@@ -39,7 +39,8 @@ Value ends_with(Context &context, const Value *a) {
   return Value::of(a[0].text().ends_with(a[1].text()));
 }
 Value matches(Context &context, const Value *a) {
-  // Patterns from variables have a lower limit because compiling them costs far more than matching.
+  // The size limit is lower for patterns from variables, because compiling a pattern costs far more
+  // than matching it.
   constexpr std::size_t longest = 256;
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
@@ -48,8 +49,8 @@ Value matches(Context &context, const Value *a) {
   // instructions.
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // The automaton of a malicious pattern may have too many states to cache. Matching each byte of
-  // the text then takes time proportional to the size of the pattern.
+  // The automaton of a malicious pattern may have too many states to cache. The time for matching
+  // each byte of the text is then proportional to the size of the pattern.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

@@ -34,8 +34,8 @@ std::string format_timestamp(Time time);
 std::optional<Time> parse_duration(std::string_view text);
 std::string format_duration(Time time);  // "5400s", "0.5s"
 
-// Parses a UTC offset, such as "UTC", "Z", "+02:00", "-07:30" or "02:00". Returns seconds east of
-// UTC. Time zone names are not supported.
+// Parses a UTC offset, such as "UTC", "Z", "+02:00", "-07:30" or "02:00". Returns the number of
+// seconds east of UTC. Time zone names are not supported.
 std::optional<int> parse_zone(std::string_view text);
 
 }  // namespace bulkhead::cel

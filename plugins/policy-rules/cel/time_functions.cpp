@@ -1,4 +1,4 @@
-// Implements the accessors of timestamps and durations, such as getHours().
+// Implements the functions that access timestamps and durations, such as getHours().
 #include "functions.hpp"
 #include "time.hpp"
 
@@ -48,7 +48,7 @@ Value in_zone(Context &, const Value *a) {
 template <std::int64_t unit>
 Value whole(Context &, const Value *a) {
   const Time time = a[0].time();
-  // `seconds` is rounded down, but the result must be rounded toward zero.
+  // `seconds` has been rounded down, but the result must be rounded toward zero.
   const std::int64_t seconds = time.seconds < 0 && time.nanos > 0 ? time.seconds + 1 : time.seconds;
   return Value::of(seconds / unit);
 }

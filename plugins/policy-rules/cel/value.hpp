@@ -1,6 +1,6 @@
 // Defines the values of expressions. A Value takes 24 bytes, is cheap to copy, and owns nothing.
-// Strings, lists and maps are owned by the caller, by the Program (constants), or by the Arena of
-// an evaluation.
+// Strings, lists and maps are owned by the caller, by the Program (for constants), or by the Arena
+// of an evaluation.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,9 @@ class MapAccess {
   virtual std::size_t size(const void *object) const = 0;
   virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
   virtual Value value(const void *object, std::size_t index) const = 0;
-  // Finds the value of a key. Returns false if the key is missing or the evaluation was stopped.
-  // Charges the context for the compared key bytes. The caller charges for the number of entries.
+  // Finds the value for a key. Returns false if the key is missing or the evaluation has been
+  // stopped. Charges the context for the key bytes that are compared. The caller must charge for
+  // the number of entries.
   virtual bool find(Context &context, const void *object, const Value &key, Value *found) const = 0;
 
  protected:
@@ -97,8 +98,8 @@ class Value {
   }
   // `text` must be a string literal because errors must not allocate on the request path.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // Creates an error for one or two operands that an operation does not accept, and stores their
-  // types.
+  // Creates an error for an operation that does not accept its one or two operands, and stores the
+  // types of the operands.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());

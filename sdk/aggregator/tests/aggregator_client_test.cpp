@@ -1,5 +1,5 @@
 // Tests the client with a scripted aggregator. tests/e2e/aggregator.mjs and aggregator_drive_test
-// use the real one.
+// use the real aggregator.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 

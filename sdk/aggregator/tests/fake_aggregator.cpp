@@ -1,4 +1,4 @@
-// A scripted aggregator for the client's tests. It behaves according to the name of the called
+// A scripted aggregator for testing the client. Its behaviour depends on the name of the called
 // tool: "echo" returns the arguments, "defined" returns the definitions, "hang" never replies,
 // "die" exits, "garble" replies in an unknown format, "later" replies after the next call.
 #include <unistd.h>

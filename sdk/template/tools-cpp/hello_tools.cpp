@@ -24,8 +24,8 @@ constexpr std::string_view tools_json = R"([
    "annotations":{"readOnlyHint":true}}
 ])";
 
-// The JSON Schema of the configuration. The gateway rejects invalid configurations before it calls
-// configure().
+// The JSON Schema for the configuration. The gateway rejects an invalid configuration before it
+// calls configure().
 constexpr std::string_view schema_json = R"({
   "type":"object","additionalProperties":false,
   "properties":{"greeting":{"type":"string","maxLength":100}}
@@ -58,8 +58,8 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // stop() must release all resources, and the gateway checks that it does. The only resources of
-  // this plugin are its timers.
+  // stop() must release all resources; the gateway checks this. The only resources that this plugin
+  // holds are timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();

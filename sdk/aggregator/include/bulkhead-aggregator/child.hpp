@@ -1,4 +1,4 @@
-// A child process, and the pipes to its standard input and output. Header only; C++20, Linux.
+// A child process with pipes to its standard input and output. Header only; C++20, Linux.
 #pragma once
 
 #include <bulkhead/cpp/text.hpp>
@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Moves a descriptor to a number above the standard descriptors, because those are replaced in the
-// child. This is needed if the program has closed its own standard descriptors.
+// Moves a descriptor to a number above those of the standard descriptors, which are replaced in the
+// child. This is necessary if the program has closed its own standard descriptors.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -66,7 +66,7 @@ class Child {
 
   bool running() const noexcept { return pid_ > 0; }
   pid_t pid() const noexcept { return pid_; }
-  // The pipes to the child's standard input and from its standard output. Both are non-blocking.
+  // The pipes to the child's standard input and output. Both are non-blocking.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
   // Returns a descriptor that becomes readable when the process exits, or -1 if the kernel does not
@@ -74,8 +74,8 @@ class Child {
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // Starts a program. If `program` has no slash, it is searched for in PATH. On failure, returns
-  // false and sets *why to the call that failed.
+  // Starts a program. If `program` contains no slash, it is looked up in PATH. On failure, returns
+  // false and sets *why to the reason.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();

@@ -46,7 +46,8 @@ struct Options {
   Codec codec = Codec::msgpack;    // ndjson is for debugging; it limits messages to 1 MiB
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
-  // Minimum time between two starts of the process. During this time, requests fail.
+  // Minimum time between two starts of the process. A request that would restart the process
+  // earlier fails.
   std::uint32_t restart_pause_ms = 1'000;
   std::uint32_t timeout_ms = 310'000;  // per request; longer than the aggregator's own timeouts
   std::uint32_t end_ms = 3'000;        // time between the shutdown request and SIGKILL
@@ -68,9 +69,9 @@ struct Reply {
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
-// Thread-safe. The callback of send() runs on the client's own thread or, if the request cannot be
-// sent, inside send(). A callback may call send(), but must not wait for a reply and must not
-// destroy the client.
+// Thread-safe. The callback passed to send() is called on the client's own thread or, if the
+// request cannot be sent, inside send(). A callback may call send(), but must not wait for a reply
+// and must not destroy the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -90,7 +91,7 @@ class Client {
     thread_.join();
   }
 
-  // Returns -1 if there is no process.
+  // Returns the process ID, or -1 if there is no process.
   pid_t pid() const {
     const std::lock_guard lock(mutex_);
     return child_.pid();
@@ -117,7 +118,7 @@ class Client {
     done({Reply::Kind::not_sent, std::move(why)});
   }
 
-  // Sends a request and waits for the reply. Must not be called in a callback.
+  // Sends a request and waits for the reply. Must not be called from a callback.
   Reply request(std::string_view method, std::string_view params = {},
                 std::uint32_t timeout_ms = 0) {
     std::promise<Reply> promise;
@@ -261,7 +262,7 @@ class Client {
     written_ = 0;
   }
 
-  // Reads replies. Returns true if the process's output has been closed or is invalid.
+  // Reads replies. Returns true if the process has closed its output or the output is invalid.
   bool read_in(std::vector<std::string> *replies) {
     char piece[65'536];
     for (;;) {
@@ -357,7 +358,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        // This includes output that was written before the process exited.
+        // Also reads output that was written before the process exited.
         bool over = read_in(&replies);
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
@@ -369,7 +370,7 @@ class Client {
     return true;
   }
 
-  // Terminates the process, and fails all pending requests that have no reply in `replies`.
+  // Terminates the process. Fails all pending requests whose replies are not in `replies`.
   void settle(const std::vector<std::string> &replies, Failures *failures) {
     std::map<std::uint64_t, Pending> answered;
     for (const std::string &reply : replies) {

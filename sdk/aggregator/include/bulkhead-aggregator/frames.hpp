@@ -4,8 +4,8 @@
 //   MessagePack  a length (four bytes, most significant first), then one packed value of at most
 //                16 MiB; maps have string keys
 //
-// The first byte identifies the format: a valid length begins with the byte 0 or 1, and a JSON text
-// with a printable character.
+// The first byte identifies the format: a valid length begins with a byte that is 0 or 1, whereas a
+// JSON text begins with a printable character.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class FrameCutter {
       searched_ -= std::min(searched_, at_);
       at_ = 0;
     }
-    // Frees the buffer after a very long message.
+    // Frees the buffer if it has become very large.
     if (buffer_.empty() && buffer_.capacity() > kept_capacity) buffer_ = std::string();
     buffer_.append(bytes);
   }
@@ -60,8 +60,8 @@ class FrameCutter {
   // add() or next().
   std::string_view message() const noexcept { return message_; }
 
-  // Must be called at the end of the stream. Returns true if the last line has no newline;
-  // message() then returns this line.
+  // Must be called at the end of the stream. Returns true if the stream ends with a line that has
+  // no newline. message() then returns this line.
   bool last_line() {
     if (codec_ != Codec::ndjson || skipping_) return false;
     message_ = json::trimmed(rest());
@@ -129,15 +129,15 @@ class FrameCutter {
   std::string_view message_;
 };
 
-// Encodes the JSON `text` as a message and appends it to *out. Returns null on success. Otherwise,
-// returns the reason why the text cannot be sent and leaves *out unchanged.
+// Encodes `text`, which is JSON, as a message and appends it to *out. Returns null on success.
+// Otherwise, returns the reason why the text cannot be sent, and leaves *out unchanged.
 inline const char *append_message(Codec codec, std::string_view text, std::string *out) {
   const std::size_t before = out->size();
   if (codec == Codec::ndjson) {
     if (text.size() > max_line) return "it is larger than a line of 1 MiB";
     out->append(text);
-    // A newline in JSON can only be white space between tokens, because newlines in strings are
-    // escaped.
+    // In JSON, newlines can occur only as white space between tokens, because newlines in strings
+    // are escaped.
     std::replace(out->begin() + static_cast<std::ptrdiff_t>(before), out->end(), '\n', ' ');
     out->push_back('\n');
     return nullptr;

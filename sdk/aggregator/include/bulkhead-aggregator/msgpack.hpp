@@ -3,10 +3,10 @@
 // Existing libraries are not used. Debian's msgpack packages cannot be installed together with
 // Boost 1.81. The C library builds a tree, and five bytes that announce millions of elements are
 // enough to make it allocate memory for all of them. This converter allocates no memory for
-// announced sizes, and limits the depth and size of the result.
+// announced sizes, and limits the nesting depth and the size of the result.
 //
-// MCP uses maps with string keys, arrays, strings, numbers, true, false and nil, which exist in
-// both formats. Binary data and extension types have no equivalent in JSON and are rejected.
+// MCP uses maps with string keys, arrays, strings, numbers, true, false and nil, all of which exist
+// in both formats. Binary data and extension types have no equivalent in JSON and are rejected.
 #pragma once
 
 #include <bulkhead/cpp/json.hpp>
@@ -23,7 +23,7 @@
 
 namespace bh::msgpack {
 
-// Size limit for the JSON. One packed byte may need six characters (\u0001).
+// Size limit for the JSON. A single packed byte may become six characters (\u0001).
 inline constexpr std::size_t max_json = 64u << 20;
 
 namespace detail {
@@ -65,7 +65,7 @@ class Reader {
     return value;
   }
 
-  // Reads one value and its separator, and closes the containers that it completes.
+  // Reads one value and its separator. Closes all containers that are complete after this value.
   const char *next() {
     bool key = false;
     if (!open_.empty()) {
@@ -150,7 +150,7 @@ class Reader {
     if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A floating-point number must not become an integer in JSON, so a fraction is added.
+    // A floating-point number must not become an integer in JSON, so ".0" is added.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -203,7 +203,7 @@ struct Counter {
   void begin_array() { begin(); }
   void end_object() { open.pop_back(); }
   void end_array() { open.pop_back(); }
-  // Keys and values are counted separately, so the number for an object is halved when it is
+  // Keys and values are counted separately, so the count for an object is halved when it is
   // written.
   void key(std::string_view) { element(); }
   void string(std::string_view) { element(); }
@@ -272,9 +272,10 @@ struct Packer {
     put_byte(&out, 0xCB);
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
-  // Returns true for underflow and false for overflow. from_chars reports both with the same error
-  // and leaves the value at zero, which is correct for underflow. A number underflows if, after
-  // applying the exponent, its first nonzero digit is after the decimal point.
+  // Returns true if the number underflows, and false if it overflows. from_chars reports both with
+  // the same error and leaves the value at zero, which is correct for underflow. A number
+  // underflows if, once the exponent has been applied, its first nonzero digit is after the decimal
+  // point.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);

@@ -22,8 +22,8 @@ inline bh_str str(std::string_view s) noexcept {
   return {s.data(), s.size()};
 }
 
-// Fills *error, unless it is null, and returns `code`, so that a function can end with `return
-// bh::fail(error, BH_E_IO, "...")`. The text is truncated at a character boundary if necessary.
+// If `error` is not null, fills *error. Returns `code`, so that a function can end with `return
+// bh::fail(error, BH_E_IO, "...")`. If necessary, the text is truncated at a character boundary.
 inline bh_status fail(bh_error *error, bh_status code, std::string_view text,
                       std::uint32_t retry_after_ms = 0) noexcept {
   if (error == nullptr || !BH_HAS(bh_error, error, text)) return code;
@@ -58,7 +58,7 @@ inline bh_buf buf(std::string &&s) {
           [](void *p) { delete static_cast<std::string *>(p); }};
 }
 
-// Owns a bh_buf, and releases it on destruction.
+// Owns a bh_buf and releases it on destruction.
 class Buf {
  public:
   Buf() noexcept = default;

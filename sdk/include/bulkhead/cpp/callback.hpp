@@ -1,11 +1,11 @@
 // Typed callbacks for ABI functions that take a function pointer and an argument. A callback
-// consists of an object, and a member function or stateless lambda:
+// consists of an object and either a member function or a stateless lambda:
 //
 //   host.defer(bh::callback<&Plugin::look>(this));
 //   host.timer_start(ms, bh::callback(&job, [](Job &late) { late.timer = 0; late.finish(); }));
 //
-// The object must exist until the callback has run or been cancelled. Callbacks allocate no memory
-// and cost no more than a plain function pointer. Header only; C++20.
+// The object must exist until the callback has run or has been cancelled. Callbacks allocate no
+// memory and cost no more than a plain function pointer. Header only; C++20.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ void *untyped(T *object) noexcept {
   return const_cast<std::remove_cv_t<T> *>(object);
 }
 
-// Calls f with the ready events if it has a parameter for them, and without them otherwise.
+// Calls f. The ready events are passed to f if it has a parameter for them.
 template <class F, class T>
 void call_ready(F &&f, T &object, std::uint32_t events) {
   if constexpr (std::is_invocable_v<F, T &, std::uint32_t>) {

@@ -1,7 +1,7 @@
 // The two clocks of this project. Header only; C++20; includes no other SDK header.
 //
-// For timers, plugins that use the host's event loop call Host::now_ns() instead. It returns the
-// start time of the current event loop iteration, which tests can control.
+// Plugins that use the host's event loop should call Host::now_ns() for timers instead. It returns
+// the time at which the current event loop iteration started, and tests can control it.
 //
 // Thread-safe.
 #pragma once
@@ -30,8 +30,8 @@ inline std::uint64_t monotonic_ms() noexcept {
   return monotonic_ns() / ns_per_ms;
 }
 
-// Returns the time since 1970-01-01 UTC. It changes if the system clock is set. Use it for records
-// and display.
+// Returns the time since 1970-01-01 UTC. It may jump when the system clock is adjusted. Use it for
+// records and display.
 inline std::uint64_t unix_ns() noexcept {
   return clock_ns(CLOCK_REALTIME);
 }

@@ -1,5 +1,5 @@
-// Decodes escape sequences in text, and maps each decoded byte to its source. Used to mask
-// credentials, which are found in the decoded text and replaced in the source. Header only; C++20.
+// Decodes the escape sequences in a text and maps each decoded byte to its source. Used for masking
+// credentials: they are found in the decoded text and replaced in the source. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class Decoded {
 
   std::string_view text() const noexcept { return text_; }
 
-  // Returns the source range of [begin, end) of text(). The range includes whole escape sequences.
-  // Requires begin < end <= text().size().
+  // Returns the range of the source that corresponds to [begin, end) of text(). The range includes
+  // whole escape sequences. Requires begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {place(begin, false), place(end - 1, true)};
   }
@@ -91,7 +91,7 @@ class Decoded {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
   }
-  // Returns the value of n hexadecimal digits, or -1 if there are fewer than n.
+  // Returns the value of the n hexadecimal digits at `from`, or -1 if there are fewer than n.
   static std::int32_t digits(std::string_view text, std::size_t from, std::size_t n) noexcept {
     if (text.size() < from + n) return -1;
     std::int32_t value = 0;
@@ -161,8 +161,8 @@ class Decoded {
     return taken;
   }
 
-  // Returns the offset in the source that corresponds to the decoded byte at `at`: the start of the
-  // byte's source or, if `end` is set, its end.
+  // Finds the source of the decoded byte at `at`. Returns the offset at which this source starts
+  // or, if `end` is true, the offset at which it ends.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,

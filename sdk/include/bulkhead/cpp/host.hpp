@@ -1,4 +1,4 @@
-// The C++ interface to a plugin's bh_host. Extensions are looked up once; they may be missing.
+// The C++ interface to a plugin's bh_host. Extensions are looked up only once. They may be missing.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Host {
     return host_->log_enabled(host_->ctx, level) != 0;
   }
 
-  // Returns true if the host provides the reactor. A plugin that needs it should check this in
-  // configure(); all plugins in this repository do.
+  // Returns true if the host provides the reactor. A plugin that needs the reactor should check
+  // this in configure(), as all plugins in this repository do.
   bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
 
   std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }

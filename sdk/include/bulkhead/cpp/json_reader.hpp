@@ -1,17 +1,18 @@
-// Reads JSON (RFC 8259): validates a text and finds its members. Values are slices of the text;
-// there is no tree. Header only; C++20.
+// Reads JSON (RFC 8259): validates a text and finds members in it. Values are slices of the text,
+// and no tree is built. Header only; C++20.
 //
 //   if (!bh::json::valid(text)) return ...;
 //   std::string path = bh::json::member_text(text, "path");
 //   std::uint32_t most = 0;
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
-// Only walk() and valid() validate. The other functions accept any text, but for invalid JSON their
-// results are unspecified parts of the text. No function reads outside the text or recurses. Memory
-// is allocated only to unescape strings.
+// Only walk() and valid() validate the text. The other functions accept any text, but if it is not
+// valid JSON, their results are unspecified parts of it. No function recurses or reads outside the
+// text. Memory is allocated only for unescaping strings.
 //
-// A tree would need a copy of the text and an allocation per container, while plugins look up only
-// one to five members of a message. A plugin that needs the complete value should use RapidJSON.
+// A tree would require a copy of the text and an allocation for each container, although plugins
+// look up only one to five members of a message. A plugin that needs the complete value should use
+// RapidJSON.
 //
 // Thread-safe.
 #pragma once
@@ -29,7 +30,7 @@
 
 namespace bh::json {
 
-// Maximum depth of nested objects and arrays. Text with a greater depth is invalid.
+// Maximum nesting depth of objects and arrays. A text that is nested more deeply is invalid.
 inline constexpr std::uint32_t max_depth = 128;
 
 namespace detail {
@@ -233,9 +234,8 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
-// Returns the position after the value that begins at p. The end of a container is found by
-// counting brackets outside of strings. Returns nullptr if there is no value, or if the value is
-// incomplete.
+// Returns the position after the value that begins at p, or nullptr if there is no value or the
+// value is incomplete. The end of a container is found by counting the brackets outside strings.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
   if (*p == '"') return string_end(p, end);

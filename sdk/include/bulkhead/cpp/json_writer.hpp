@@ -9,8 +9,9 @@
 //       .end_object();                     // {"name":"echo","calls":3,"tags":["a",true]}
 //
 // Strings are escaped as in RFC 8785. Bytes that are not UTF-8 become U+FFFD, so the output is
-// always valid UTF-8. RapidJSON's writer is not used because it needs a separate buffer (and thus a
-// copy of each result), copies invalid UTF-8, and would be a dependency of each plugin.
+// always valid UTF-8. RapidJSON's writer is not used because it requires a separate buffer (and
+// therefore a copy of each result), does not replace invalid UTF-8, and would be a dependency of
+// each plugin.
 //
 // Not thread-safe. Throws only if memory allocation fails.
 #pragma once
@@ -30,15 +31,15 @@ namespace bh::json {
 
 namespace detail {
 
-// Returns the number of bytes at the start of the text that need no escape sequence: ASCII except
-// control characters, quotes and backslashes.
+// Returns the number of bytes at the start of the text that do not have to be escaped. These are
+// ASCII characters other than control characters, quotes and backslashes.
 inline std::size_t plain_prefix(std::string_view text) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u, tops = ones * 0x80u;
   std::size_t n = 0;
   for (std::uint64_t eight = 0; text.size() - n >= sizeof eight; n += sizeof eight) {
     std::memcpy(&eight, text.data() + n, sizeof eight);
-    // The subtractions set the top bit of the lowest special byte. A borrow can affect only higher
-    // bytes.
+    // The subtractions set the top bit of the lowest special byte. A borrow can affect only bytes
+    // above that one.
     const std::uint64_t special = eight | (eight - ones * 0x20u) | ((eight ^ ones * '"') - ones) |
                                   ((eight ^ ones * '\\') - ones);
     if ((special & tops) != 0) break;
@@ -102,7 +103,7 @@ inline std::string quoted(std::string_view text) {
   return out;
 }
 
-// JSON text to be used as a value: json.member("result", Raw{text}). It must be valid.
+// JSON text that is used as a value: json.member("result", Raw{text}). It must be valid JSON.
 struct Raw {
   std::string_view json;
 };
@@ -139,8 +140,8 @@ void append_value(std::string *out, const T &value) {
   }
 }
 
-// Appends a member to an object that is being written step by step. *object must have its opening
-// brace but not yet its closing brace.
+// Appends a member to an object that is being written step by step. *object must contain the
+// opening brace, but not yet the closing brace.
 template <class T>
 void append_member(std::string *object, std::string_view name, const T &value) {
   if (!object->ends_with('{')) *object += ',';
@@ -149,10 +150,10 @@ void append_member(std::string *object, std::string_view name, const T &value) {
   append_value(object, value);
 }
 
-// Writes a JSON value, and inserts commas and colons. If a call is not allowed at the current
-// position, it is ignored, and from then on whole() returns false. Examples are a value without a
-// key in an object, a key in an array, a wrong closing bracket, a second top-level value, and more
-// than max_depth levels.
+// Writes a JSON value and inserts the necessary commas and colons. A call that is not allowed at
+// the current position is ignored, and from then on, whole() returns false. Examples are a value
+// without a key in an object, a key in an array, a wrong closing bracket, a second top-level value,
+// and more than max_depth levels.
 class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
@@ -187,7 +188,7 @@ class Writer {
     return key(name).value(v);
   }
 
-  // Returns true if exactly one complete value was written, and all calls were allowed.
+  // Returns true if exactly one complete value has been written and all calls were allowed.
   bool whole() const noexcept { return depth_ == 0 && !first_ && !misused_; }
 
  private:

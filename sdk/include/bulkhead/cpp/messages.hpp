@@ -25,8 +25,8 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// Returns true if the text is a valid header value, which means that it contains no control
-// characters other than tabs.
+// Returns true if the text is a valid header value: it must not contain control characters other
+// than tabs.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -71,8 +71,8 @@ inline std::span<const bh_header> headers(const bh_lane_message &message) noexce
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(). If the host's minor version is below 2, calls deliver() instead. Such a
-// host does not receive the headers, and for sessionless messages, BH_E_UNSUPPORTED is returned.
+// Calls deliver_message(), or deliver() if the host's minor version is below 2. Such a host does
+// not receive the headers, and BH_E_UNSUPPORTED is returned for sessionless messages.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

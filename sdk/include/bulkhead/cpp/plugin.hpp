@@ -48,7 +48,7 @@ inline bool is(const char *id, const char *wanted) noexcept {
 
 namespace detail {
 
-// The plugin's object and its table, in a single allocation.
+// Holds the plugin's object and its table in a single allocation.
 template <class P>
 struct Instance {
   explicit Instance(const bh_host *host) : plugin(host) {
@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// Returns the plugin's object for a `self` pointer from a table that the wrapper created.
+// Returns the plugin's object, given the `self` pointer from a table that the wrapper has created.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);
@@ -137,8 +137,9 @@ P &self(void *p) noexcept {
 
 }  // namespace bh
 
-// Defines the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the entry
-// point is named `bh_static_entry_<Class>`, so several plugins can be linked into one program.
+// Defines the entry point of a library that contains one plugin. If BH_STATIC_PLUGIN is defined,
+// the entry point is named `bh_static_entry_<Class>`, so several plugins can be linked into one
+// program.
 #ifdef BH_STATIC_PLUGIN
 #define BH_PLUGIN(Class)                                     \
   extern "C" const bh_entry *bh_static_entry_##Class(void);  \

@@ -1,5 +1,5 @@
 // Generates extension tables from a plugin's class. Each function in a table calls the member
-// function of the class with the same name. Only the tables that a plugin uses are instantiated.
+// function of the same name. Only the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +87,8 @@ const bh_tools *tools_table() noexcept {
 
 // For policy_table(), P must have needs() -> bits, decide(const bh_policy_request&, bh_verdict
 // *out, error), observe(request, result, out, error) and filter(request). reconfigure(json, error)
-// is optional. If needs() throws, all bits are set, so that the faulty policy is noticed at the
-// first message.
+// is optional. If needs() throws, all bits are set, so the host calls the policy for the first
+// message and its failure is noticed.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {

@@ -82,8 +82,7 @@ constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Returns the size in bytes of the well-formed character at the start of the text, or 0 if there is
-// none.
+// If the text starts with a well-formed character, returns its size in bytes. Otherwise, returns 0.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -103,8 +102,9 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return n;
 }
 
-// Returns the first character of the text and sets *size to its size. The text must not be empty.
-// For malformed text, returns U+FFFD and sets *size to 1.
+// Returns the first character of the text and sets *size to its size in bytes. If the text does not
+// start with a well-formed character, returns U+FFFD and sets *size to 1. The text must not be
+// empty.
 constexpr char32_t first_character(std::string_view text, std::size_t *size) noexcept {
   const std::size_t n = utf8_length(text);
   *size = n == 0 ? 1 : n;
@@ -132,14 +132,14 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// Returns the number of characters in well-formed text.
+// Returns the number of characters in the text, which must be well-formed UTF-8.
 inline std::size_t count_characters(std::string_view text) noexcept {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_tail(c); }));
 }
 
-// Returns the largest n <= limit at which the text can be truncated without splitting a character.
-// For text that is not UTF-8, returns the limit.
+// Returns the largest n <= limit such that truncating the text to n bytes does not split a
+// character. If the text is not UTF-8, returns the limit.
 constexpr std::size_t character_boundary(std::string_view text, std::size_t limit) noexcept {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;
@@ -147,7 +147,7 @@ constexpr std::size_t character_boundary(std::string_view text, std::size_t limi
   return is_utf8_tail(text[n]) ? limit : n;
 }
 
-// Returns the longest prefix of at most `limit` bytes that ends with a complete character.
+// Returns the longest prefix that has at most `limit` bytes and does not end within a character.
 constexpr std::string_view cut_text(std::string_view text, std::size_t limit) noexcept {
   return text.substr(0, character_boundary(text, limit));
 }
@@ -229,8 +229,8 @@ inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std:
   return out += '"';
 }
 
-// Returns the description of an errno value, such as "No such file or directory". Thread-safe,
-// unlike strerror().
+// Returns the description of an errno value, such as "No such file or directory". Unlike
+// strerror(), this function is thread-safe.
 inline std::string error_name(int error) {
 #if defined(__GLIBC__) && defined(_GNU_SOURCE)
 #if __GLIBC_PREREQ(2, 32)

@@ -1,11 +1,11 @@
 // Splits an absolute URL (RFC 3986) into its components, which are slices of the URL. The
-// components are not validated, because each caller has different rules: an HTTP client is stricter
-// than a function that masks credentials. Header only; C++20.
+// components are not validated, because each caller has different rules: an HTTP client, for
+// example, must be stricter than a function that masks credentials. Header only; C++20.
 //
 // Boost.URL is not used because it is not header-only. It would add a shared library to each
-// process, and a dependency to the package.
+// process and a dependency to the package.
 //
-// Thread-safe. Does not allocate.
+// Thread-safe. Allocates no memory.
 #pragma once
 
 #include <charconv>
@@ -30,8 +30,8 @@ struct UrlParts {
   bool in_brackets = false;  // the host is an IPv6 address
   bool has_port = false;
 
-  // Returns the path and query, as in a request line. If the URL has no path, the result does not
-  // begin with a slash.
+  // Returns the path and the query in the form of a request target. If the URL has no path, the
+  // result does not begin with a slash.
   std::string_view target() const noexcept {
     const char *const end =
         query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();

@@ -1,5 +1,5 @@
-// A host for testing a plugin. It has a real event loop, based on poll(2); everything else is in
-// memory.
+// A host for testing a plugin. The event loop is real and is based on poll(2); everything else is
+// simulated in memory.
 //
 //   bh::testing::FakeHost host;
 //   host.add_ext(BH_EXT_HOST_CONNECTOR, &table);  // its functions get the FakeHost as ctx
@@ -11,7 +11,7 @@
 //   REQUIRE(host.watches() == 0);
 //   REQUIRE(host.faults().empty());
 //
-// The thread that created the host runs the event loop, and may call [io] and [control] functions.
+// The thread that created the host runs the event loop and may call [io] and [control] functions.
 // post(), run_blocking() and log() may be called on any thread. Calls that violate the ABI are
 // rejected and recorded in faults().
 #pragma once
@@ -110,16 +110,16 @@ class FakeHost {
   void *user = nullptr;
   // If false, get_ext returns NULL for all IDs, like a host without extensions.
   bool offer_extensions = true;
-  // If true, run_blocking() runs `work` immediately on the calling thread. `done` still runs on the
-  // event loop.
+  // If this is true, run_blocking() immediately runs `work` on the calling thread. `done` still
+  // runs in the event loop.
   bool blocking_inline = false;
 
   // Adds a table, which must remain valid for the lifetime of the host. The table replaces any
   // table with the same ID, even a built-in one. If `table` is null, the extension is removed.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
-  // Runs the event loop until done() returns true or timeout_ms has passed. Returns false after a
-  // timeout.
+  // Runs the event loop until done() returns true or timeout_ms has passed. Returns false if the
+  // time runs out first.
   bool run_until(const std::function<bool()> &done, int timeout_ms) {
     const std::uint64_t end = clock_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
     for (;;) {
@@ -137,7 +137,7 @@ class FakeHost {
   // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
   // Waits for at most timeout_ms if there is nothing to do.
   void turn(int timeout_ms) {
-    // Before this iteration, the test may have called functions that deferred work.
+    // The test may have called functions that deferred work since the last iteration.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -157,8 +157,8 @@ class FakeHost {
     posted_.clear();
   }
 
-  // The numbers of resources that the plugin still holds. After a correct stop(), all of them are
-  // 0.
+  // The numbers of resources that the plugin still holds. All of them must be 0 after a correct
+  // stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -358,7 +358,7 @@ class FakeHost {
       return BH_E_INVALID;
     }
     // A real host uses epoll, which rejects some descriptors that poll(2) accepts (regular files,
-    // /dev/null). Therefore, the descriptor is first added to an epoll instance as a test.
+    // /dev/null). To test for this, the descriptor is first added to an epoll instance.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
