@@ -279,8 +279,8 @@ TEST_CASE("a configured token is required") {
   CHECK(lines[0].starts_with("rejected a request from 127.0.0.1:"));
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // If a client without a token looks for discovery metadata, it is told that there is none, not
-  // that authentication is required.
+  // If a client without a token looks for discovery metadata, the response states that there is
+  // none, not that authentication is required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))
