@@ -112,7 +112,7 @@ AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);
 SIZE(bh_host_connector, 48);
 
-SIZE(bh_record, 360);
+SIZE(bh_record, 368);
 AT(bh_record, duration_ns, 32);
 AT(bh_record, error, 184);
 AT(bh_record, number, 200);
@@ -121,6 +121,8 @@ AT(bh_record, trace_id, 296);
 AT(bh_record, kind, 312);
 AT(bh_record, detail, 328);
 AT(bh_record, claimed_name, 344);
+AT(bh_record, client_revision, 360);
+AT(bh_record, server_revision, 364);
 SIZE(bh_telemetry, 24);
 SIZE(bh_host_telemetry, 16);
 SIZE(bh_host_event, 16);
