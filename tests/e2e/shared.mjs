@@ -324,7 +324,7 @@ test('a gateway that is stopping admits no program', async (t) => {
   for (const client of clients) {
     for (const name of ['a__fast', 'b__fast']) assert.equal((await client.tool(name, {}, { timeout: 20_000 })).content[0].text, 'fake/fast');
   }
-  assert.equal(starts(t.path('a.log')), 2);
+  assert.ok(starts(t.path('a.log')) >= 2, 'at least one more gateway');
   for (const { stderr } of clients) assert.equal(stderr.match(/the connection to the gateway was lost/g).length, 1, stderr);
 }, { timeout: 60_000 });
 
