@@ -24,6 +24,16 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
+// Returns true if two adjacent characters of one name are exchanged in the other. In a short name,
+// profiles::nearest() counts this as two errors.
+bool is_transposed(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  std::size_t i = 0;
+  while (i < a.size() && a[i] == b[i]) ++i;
+  return i + 1 < a.size() && a[i] == b[i + 1] && a[i + 1] == b[i] &&
+         a.substr(i + 2) == b.substr(i + 2);
+}
+
 }  // namespace
 
 std::vector<std::string> similar_names(std::string_view typed,
@@ -32,6 +42,12 @@ std::vector<std::string> similar_names(std::string_view typed,
   std::vector<std::string> out;
   if (const std::string_view nearest = profiles::nearest(typed, views); !nearest.empty()) {
     out.emplace_back(nearest);
+  } else {
+    const std::string lowered = bh::lowered(typed);
+    const auto at = std::find_if(names.begin(), names.end(), [&](const std::string &name) {
+      return is_transposed(lowered, bh::lowered(name));
+    });
+    if (at != names.end()) out.push_back(*at);
   }
   const std::vector<std::string> words = words_of(typed);
   if (words.empty()) return out;

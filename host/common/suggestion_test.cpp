@@ -13,6 +13,9 @@ TEST_CASE("similar names are suggested for a mistyped name") {
   CHECK(suggestion("file", tools) ==
         "did you mean \"files__file_read\", \"files__file_write\" or \"files__list\"?");
   CHECK(suggestion("statsu", {"status", "stdio"}) == "did you mean \"status\"?");
+  CHECK(suggestion("wrok", {"vault", "work"}) == "did you mean \"work\"?");
+  CHECK(suggestion("Wokr", {"vault", "work"}) == "did you mean \"work\"?");
+  CHECK(suggestion("owkr", {"vault", "work"}).empty());
   for (const char *none : {"", "_", "x", "zzzzzz", "files__delete"}) {
     INFO(none);
     CHECK(suggestion(none, tools).empty());

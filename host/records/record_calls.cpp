@@ -123,7 +123,7 @@ std::vector<std::string> headers_of(bool utc, bool args) {
                                "NAME",
                                "DECISION",
                                ">MS"};
-  if (args) out.insert(out.end(), {">SESSION", "ARGUMENTS"});
+  if (args) out.insert(out.end(), {"SESSION", "ARGUMENTS"});
   out.emplace_back("NOTE");
   return out;
 }

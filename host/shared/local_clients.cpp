@@ -101,16 +101,8 @@ ServiceAnswer LocalClients::answer(std::string_view request, const Profile &prof
     return refuse_with(BH_E_DENIED, "it has no socket for local clients");
   }
   const ProfileMarks ours = marks_of(profile, folder_, wanted.key);
-  std::vector<std::string> parts = different_parts(ours, wanted.marks);
+  const std::vector<std::string> parts = different_parts(ours, wanted.marks);
   if (parts.empty()) return answer_with(JoinAnswer{path_, token_});
-  // If a server exists in only one of the profiles, its program is not named as well.
-  std::erase_if(parts, [&](const std::string &part) {
-    const bool program = part.starts_with(program_part(""));
-    return program && (!ours.contains(part) || !wanted.marks.contains(part)) &&
-           std::find(parts.begin(), parts.end(),
-                     server_part(std::string_view(part).substr(program_part("").size()))) !=
-               parts.end();
-  });
   Refusal refusal{differences(parts, profile, ours, wanted.marks), {}, parts, loaded_ms};
   return {BH_E_DENIED, to_bytes(refusal)};
 }

@@ -211,6 +211,15 @@ std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMar
   for (const auto &[part, mark] : b) {
     if (!a.contains(part)) out.push_back(part);
   }
+  const auto mark = [](const ProfileMarks &marks, const std::string &part) {
+    const auto at = marks.find(part);
+    return at == marks.end() ? std::string() : at->second;
+  };
+  std::erase_if(out, [&](const std::string &part) {
+    if (!part.starts_with(program_prefix) || (a.contains(part) && b.contains(part))) return false;
+    const std::string server = server_part(std::string_view(part).substr(program_prefix.size()));
+    return mark(a, server) != mark(b, server);
+  });
   return out;
 }
 

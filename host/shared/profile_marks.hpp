@@ -42,7 +42,8 @@ std::string selected_program(const ServerDef &def);
 // the absolute path of the working directory.
 ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::string_view key);
 
-// Returns the names of the parts that differ or exist in only one of the profiles.
+// Returns the names of the parts that differ or exist in only one of the profiles. If a server's
+// definition differs and its program exists in only one profile, the program is omitted.
 std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMarks &b);
 
 // Returns true if at least one part is defined in configuration files, i.e. is neither an
