@@ -187,7 +187,10 @@ TEST_CASE("an invalid filter is an error, and unknown members of a filter are ig
   w.ask(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{)" + listen_meta +
         "}}");
   CHECK(inside(w.got, {"error", "code"}) == "-32602");
+  // Only clients with the tasks extension may name tasks.
   w.ask(listen("1", R"({"taskIds":["x"]})"));
+  CHECK(inside(w.got, {"error", "code"}) == "-32021");
+  w.ask(listen("1", R"({"others":["x"]})"));
   CHECK(inside(w.got, {"params", "notifications"}) == "{}");
 }
 

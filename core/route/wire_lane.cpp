@@ -148,7 +148,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   const bool same_generation = (e.call->request.reply.form != nullptr) == edge_->stateless();
   e.call->task = task_role(*e.call, hand);
   const mcp::Method method =
-      bridge_task(*e.call, same_generation) ? e.call->bridge->send : e.method;
+      bridge_task(*e.call, same_generation) ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
     if (!is_task_method(method)) return take_subscription(e);
     return host_.fail_call(
@@ -180,7 +180,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   const bool tasks = e.call->task != TaskRole::none;
   if (edge_->stateless()) meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
   std::string method_text;
-  if (method != e.method) {
+  if (method != scan.method) {
     method_text.append("\"").append(mcp::to_string(method)).append("\"");
     splice.replace(scan.method_text, method_text);
   }
