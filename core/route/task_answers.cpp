@@ -1,5 +1,6 @@
 #include "route/task_answers.hpp"
 
+#include "mcp/scan.hpp"
 #include "route/call.hpp"
 
 namespace bulkhead {
@@ -10,18 +11,40 @@ mcp::Range range_of(std::string_view text, std::string_view part) {
   return {begin, begin + static_cast<std::uint32_t>(part.size())};
 }
 
+bool is_object(std::string_view value) {
+  return value.starts_with('{');
+}
+
+// Returns an error message if policies cannot evaluate all of a task, because they evaluate one
+// outcome, with the task's other members as one of its members (judged_task()). Otherwise returns
+// an empty view.
+std::string_view task_problem(std::string_view task) {
+  const std::string_view result = mcp::member(task, "result");
+  if (!is_object(result)) return {};
+  if (is_object(mcp::member(task, "error"))) return "sent a task with both a result and an error";
+  if (!mcp::member(result, task_member).empty()) {
+    return "sent a task whose result has the reserved member io.modelcontextprotocol/task";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::expected<TaskAnswers::Edits, std::string> TaskAnswers::edits(const Call &call,
                                                                   std::string_view result) const {
   Edits out;
   if (call.task == TaskRole::none) return out;
+  const bool describes = describes_task(call.task, call.method, result);
+  if (describes) {
+    const std::string_view problem = task_problem(result);
+    if (!problem.empty()) return std::unexpected(std::string(problem));
+  }
   out.places = task_ids_in(call.task, call.method, result);
   if (call.task == TaskRole::about) {
     out.id = call.request.task_id;
     return out;
   }
-  if (!describes_task(call.task, call.method, result)) {
+  if (!describes) {
     out.places.count = 0;
     return out;
   }

@@ -35,7 +35,8 @@ class TaskAnswers {
     std::string applied(std::string_view text) const;
   };
   // Returns the edits for a result of this call. Fails if the result describes a task without a
-  // valid id; the error is phrased to follow 'server "x" '.
+  // valid id, or one that policies cannot evaluate completely (two outcomes, a reserved member).
+  // The error is phrased to follow 'server "x" '.
   std::expected<Edits, std::string> edits(const Call &call, std::string_view result) const;
 
  private:

@@ -77,4 +77,34 @@ TEST_CASE("A task without a valid id is not forwarded; other results stay unchan
         R"({"resultType":"task","taskId":"1"})");
 }
 
+TEST_CASE("A task that policies cannot evaluate completely is not forwarded") {
+  AnswerWorld w;
+  w.call.request.task_id = R"("abc")";
+  struct {
+    TaskRole role;
+    mcp::Method method;
+    std::string head;
+  } const forms[] = {
+      {TaskRole::may_create, mcp::Method::tools_call, R"({"resultType":"task","taskId":"1",)"},
+      {TaskRole::creates, mcp::Method::tools_call, R"({"task":{"taskId":"1"},)"},
+      {TaskRole::about, mcp::Method::tasks_get, R"({"taskId":"1",)"}};
+  for (const auto &form : forms) {
+    w.call.task = form.role;
+    w.call.method = form.method;
+    for (const std::string_view outcomes :
+         {R"("result":{"content":[]},"error":{"code":1,"message":"m"}})",
+          R"("err\u006fr":{},"result":{}})"}) {
+      CHECK(w.edited(form.head + std::string(outcomes)) ==
+            "error: sent a task with both a result and an error");
+    }
+    for (const std::string_view name :
+         {"io.modelcontextprotocol/task", "io.modelcontextprotocol\\/task"}) {
+      CHECK(w.edited(form.head + R"("result":{"content":[],")" + std::string(name) + R"(":1}})") ==
+            "error: sent a task whose result has the reserved member io.modelcontextprotocol/task");
+    }
+    CHECK_FALSE(w.edited(form.head + R"("result":{"content":[]}})").starts_with("error: "));
+    CHECK_FALSE(w.edited(form.head + R"("error":{"code":1}})").starts_with("error: "));
+  }
+}
+
 }  // namespace bulkhead

@@ -320,3 +320,36 @@ TEST_CASE("a client of 2026-07-28 gets a task of a server of 2025-11-25") {
     CHECK(w.servers["s1"].got.size() == before);
   }
 }
+
+TEST_CASE("nothing that the policy has not evaluated reaches a client with a task") {
+  TaskWorld w({"m1", "s1"}, &masking);
+  const std::string both = R"("result":{"content":[]},"error":{"code":1,"message":"secret"}})";
+  const auto check_refused = [&w](std::string_view reason) {
+    CHECK(w.got.find("secret") == std::string::npos);
+    CHECK(w.told({"result"}).empty());
+    CHECK_THAT(w.told({"error", "message"}), Catch::Matchers::Contains(std::string(reason)));
+  };
+  SECTION("2026-07-28") {
+    w.ask_alone("tools/call", call_of("m1__job"));
+    w.result("m1", R"({"resultType":"task","taskId":"1","status":"failed",)" + both);
+    check_refused("both a result and an error");
+    w.ask_alone("tools/call", call_of("m1__job"));
+    w.result("m1", R"({"resultType":"task","taskId":"1","status":"working"})");
+    const std::string id = w.told({"result", "taskId"});
+    w.ask_alone("tasks/get", with_id(id));
+    w.result("m1", R"({"taskId":"1","status":"failed",)" + both);
+    check_refused("both a result and an error");
+    for (const std::string_view text : {"secret", "public"}) {
+      w.ask_alone("tasks/get", with_id(id));
+      w.result("m1", R"({"taskId":"1","status":"completed","result":{"content":[],)"
+                     R"("io.modelcontextprotocol/task":{"x":")" +
+                         std::string(text) + R"("}}})");
+      check_refused(text == "secret" ? "duplicate members" : "reserved member");
+    }
+  }
+  SECTION("2025-11-25") {
+    w.ask("tools/call", call_of("s1__job", as_task));
+    w.result("s1", R"({"task":{"taskId":"1","status":"working"},)" + both);
+    check_refused("both a result and an error");
+  }
+}
