@@ -195,33 +195,58 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
 
 namespace {
 
-// Returns true if a client may read the result as a request for input. Names and the type are
-// unescaped before they are compared, whereas the scanner recognizes only names without escape
-// sequences.
-bool reads_as_input_request(std::string_view result) {
-  bool asks = false, typed = false;
-  if (!result.starts_with('{')) return false;
-  mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
-    const std::string_view name = key.substr(1, key.size() - 2);
-    if (mcp::json::same_text(name, "inputRequests")) asks = true;
-    if (!mcp::json::same_text(name, "resultType")) return;
+// What a client of 2026-07-28 may read in a result. Names and the type are unescaped before they
+// are compared, whereas the scanner recognizes only names without escape sequences.
+struct ClientReading {
+  bool typed = false;        // has a type
+  bool is_task = false;      // its type may be "task"
+  bool is_input = false;     // its type may be "input_required"
+  bool asks = false;         // may be a request for input
+  std::uint32_t states = 0;  // number of members `requestState`
+  std::string_view state{};  // value of the last one
+
+  static ClientReading of(std::string_view result) {
+    ClientReading out;
+    if (!result.starts_with('{')) return out;
+    mcp::for_each_member(result, [&out](std::string_view key, std::string_view value) {
+      const std::string_view name = key.substr(1, key.size() - 2);
+      if (mcp::json::same_text(name, "inputRequests")) out.asks = true;
+      if (mcp::json::same_text(name, "resultType")) out.add_type(value);
+      if (!mcp::json::same_text(name, "requestState")) return;
+      ++out.states;
+      out.state = value;
+    });
+    return out;
+  }
+
+ private:
+  void add_type(std::string_view value) {
     std::string scratch;
     const std::string_view type =
         value.starts_with('"') ? mcp::unquote(value, &scratch) : std::string_view{};
+    is_task = is_task || type == "task";
+    is_input = is_input || type == "input_required";
     asks = asks || typed || (type != "complete" && type != "task");
     typed = true;
-  });
-  return asks;
-}
+  }
+};
 
 }  // namespace
 
-// Called if the server and the client belong to the same protocol generation. If the result asks
-// the client for input, replaces the server's requestState with one that the gateway has sealed.
-// *room stores the replacement. Returns false if the call has been ended with an error instead.
+// Called for each result to a client of 2026-07-28. If the result asks the client for input,
+// replaces the server's requestState with one that the gateway has sealed. *room stores the
+// replacement. Returns false if the call has been ended with an error instead, for example because
+// the client cannot receive a task.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
-  const mcp::Scan &scan = *answer.scan;
+  const std::string_view result = answer[answer.scan->result];
+  const ClientReading read = ClientReading::of(result);
+  if (read.is_task && !describes_task(call.task, call.method, result)) {
+    needs_.ends.fail(call, code::internal_error,
+                     "server \"" + call.server + "\" sent a task that was not requested",
+                     BH_OUTCOME_ERROR);
+    return false;
+  }
   const bool about_task = is_task_method(call.method);
   if (call.session == nullptr || (!call.session->repeats_requests && !about_task)) return true;
   const auto fail = [&](std::string_view why) {
@@ -231,10 +256,11 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
     return false;
   };
   // The policy can evaluate only single requests, but this result may contain several.
-  if (needs_.gate.judges_inputs() && reads_as_input_request(answer[scan.result]))
+  if (needs_.gate.judges_inputs() && read.asks)
     return fail(", which the rules about inputs cannot evaluate yet");
-  if (answer[scan.result_type].find("\"input_required\"") == std::string_view::npos) return true;
-  const std::string_view token = mcp::member(answer[scan.result], "requestState");
+  if (!read.is_input) return true;
+  if (read.states > 1) return fail(" with a duplicate requestState");
+  const std::string_view token = read.state;
   if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
                                           needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
@@ -390,6 +416,20 @@ void CallAnswers::decided(Call &call, const Gate::Decision &decision) {
   filter(call, hand.message, decision);
 }
 
+namespace {
+
+// Returns the result in an edited message that begins with the member `result`.
+std::string result_in(Splice &message) {
+  std::string text;
+  const bh_str *parts = message.parts();
+  for (std::uint32_t i = 0; parts != nullptr && i < message.count(); ++i) {
+    text.append(bh::view(parts[i]));
+  }
+  return std::string(mcp::member(text, "result"));
+}
+
+}  // namespace
+
 // Replaces or withholds an answer; the original is never sent.
 void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision &decision) {
   const mcp::Scan &scan = *answer.scan;
@@ -418,6 +458,16 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
   Splice splice(answer.bytes);
   std::string formed;
   if (const ResultForm *form = call.request.reply.form) {
+    const std::string whole = R"({"result":)" + result + R"(,"jsonrpc":"2.0","id":0})";
+    mcp::Scan rescan;
+    mcp::ScanError error;
+    if (!mcp::scan(whole, &rescan, &error)) {
+      return refuse(call, Gate::failed("the rewritten result is not valid"));
+    }
+    Splice inputs(whole);
+    std::string state;
+    if (!forwards_input(call, {whole, &rescan}, &inputs, &state)) return;
+    if (!state.empty()) result = result_in(inputs);
     formed = formed_result(*form, result);
   } else if (is_bridged(call)) {
     formed = call.answer_form->edited(result);

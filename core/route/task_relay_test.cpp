@@ -46,6 +46,15 @@ const bh_policy masking = {
     nullptr,
 };
 
+// Evaluates input too, and rewrites results in the same way.
+const bh_policy judging_input = [] {
+  bh_policy policy = masking;
+  policy.needs = [](void *) -> std::uint32_t {
+    return BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS | BH_POLICY_JUDGES_INPUT;
+  };
+  return policy;
+}();
+
 }  // namespace
 
 TEST_CASE(
@@ -351,5 +360,63 @@ TEST_CASE("nothing that the policy has not evaluated reaches a client with a tas
     w.ask("tools/call", call_of("s1__job", as_task));
     w.result("s1", R"({"task":{"taskId":"1","status":"working"},)" + both);
     check_refused("both a result and an error");
+  }
+}
+
+TEST_CASE("a rewritten result that asks for input has a sealed requestState") {
+  TaskWorld w({"m1"}, &masking);
+  for (const std::string_view type : {"resultType", "result\\u0054ype"}) {
+    w.ask_alone("tools/call", call_of("m1__job"));
+    w.result("m1", R"({")" + std::string(type) +
+                       R"(":"input_required","requestState":"raw","inputRequests":{"k":{"method":)"
+                       R"("elicitation/create","params":{"message":"a secret"}}}})");
+    CHECK(w.told({"result", "inputRequests", "k", "params", "message"}) == R"("a ***")");
+    const std::string state = w.told({"result", "requestState"});
+    CHECK(state.size() > 40);
+    CHECK(state.find("raw") == std::string::npos);
+    // The server gets its own state back.
+    w.ask_alone("tools/call",
+                call_of("m1__job", R"(,"inputResponses":{},"requestState":)" + state));
+    CHECK(w.sent("m1", {"params", "requestState"}) == R"("raw")");
+    w.result("m1", R"({"resultType":"complete","content":[]})");
+  }
+}
+
+TEST_CASE("a rewritten result that asks for input is refused if the policy evaluates input") {
+  TaskWorld w({"m1"}, &judging_input);
+  for (const std::string_view text : {"a secret", "public"}) {
+    w.ask_alone("tools/call", call_of("m1__job"));
+    w.result("m1", R"({"resultType":"input_required","inputRequests":{"k":{"method":)"
+                   R"("elicitation/create","params":{"message":")" +
+                       std::string(text) + R"("}}}})");
+    CHECK(w.told({"result"}).empty());
+    CHECK(w.told({"error", "message"}).find("rules about inputs") != std::string::npos);
+  }
+}
+
+TEST_CASE("a client of 2026-07-28 receives only tasks that its call can create") {
+  const bh_policy *policy = nullptr;
+  SECTION("without a policy") {}
+  SECTION("with a policy that rewrites the result") {
+    policy = &masking;
+  }
+  TaskWorld w({"m1", "s1"}, policy);
+  const std::string rest = R"(":"task","taskId":"raw","status":"working","x":"secret"})";
+  for (const std::string_view type : {"resultType", "result\\u0054ype"}) {
+    const std::string task = R"({")" + std::string(type) + rest;
+    const auto check_refused = [&w] {
+      CHECK(w.got.find("raw") == std::string::npos);
+      CHECK(w.told({"result"}).empty());
+      CHECK(w.told({"error", "code"}) == "-32603");
+    };
+    w.ask_alone("tools/call", call_of("s1__plain"));
+    w.result("s1", task);
+    check_refused();
+    w.ask_alone("tools/call", call_of("s1__job"));
+    w.result("s1", task);
+    check_refused();
+    w.ask_alone("tools/call", call_of("m1__job"), "ada", "{}");
+    w.result("m1", task);
+    check_refused();
   }
 }

@@ -37,8 +37,10 @@ struct TaskWorld : private ClientEnd {
   bh_session session = 0;
   std::uint64_t stream = 0;
 
-  // `specs` are names of servers; those that begin with "m" are of 2026-07-28.
-  explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr) {
+  // `specs` are names of servers; those that begin with "m" are of 2026-07-28. `revision` is that
+  // of the client with a session.
+  explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr,
+                     const std::string &revision = "2025-11-25") {
     RouterHooks hooks;
     hooks.log = [this](std::int32_t, std::string_view text) { log.append(text).append("\n"); };
     router = std::make_unique<Router>(profile, *reactor, std::move(hooks));
@@ -59,8 +61,9 @@ struct TaskWorld : private ClientEnd {
     bh_peer peer{};
     peer.size = sizeof peer;
     REQUIRE(router->parts().clients.sessions.open(*this, peer, &session, nullptr) == BH_OK);
-    ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
-        R"("capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}})");
+    ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":")" +
+        revision +
+        R"(","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}})");
     ask(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
     reactor->poll(0);
   }
@@ -79,13 +82,14 @@ struct TaskWorld : private ClientEnd {
     got.clear();
     ask(request(method, params));
   }
-  // ---- clients of 2026-07-28, which declare the extension ----
-  void ask_alone(std::string_view method, std::string_view params,
-                 std::string_view principal = "ada") {
+  // ---- clients of 2026-07-28, which declare the extension by default ----
+  void ask_alone(
+      std::string_view method, std::string_view params, std::string_view principal = "ada",
+      const std::string &capabilities = R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})") {
     got.clear();
     const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
-                             R"("io.modelcontextprotocol/clientCapabilities":{"extensions":{)"
-                             R"("io.modelcontextprotocol/tasks":{}}}},)";
+                             R"("io.modelcontextprotocol/clientCapabilities":)" +
+                             capabilities + "},";
     const std::string message = request(method, meta + std::string(params));
     bh_peer peer{};
     peer.size = sizeof peer;
