@@ -1,10 +1,28 @@
 #include "route/task_bridge.hpp"
 
+#include <array>
+#include <bitset>
+#include <cstddef>
+
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
 
 namespace bulkhead {
 namespace {
+
+// The members of a task of 2025-11-25, and their keys in 2026-07-28.
+struct SessionMember {
+  std::string_view name, stateless_key;
+};
+constexpr std::array<SessionMember, 7> session_members = {{
+    {"taskId", R"("taskId")"},
+    {"status", R"("status")"},
+    {"statusMessage", R"("statusMessage")"},
+    {"createdAt", R"("createdAt")"},
+    {"lastUpdatedAt", R"("lastUpdatedAt")"},
+    {"ttl", R"("ttlMs")"},
+    {"pollInterval", R"("pollIntervalMs")"},
+}};
 
 constexpr std::string_view related_key = R"("io.modelcontextprotocol/related-task")";
 
@@ -68,17 +86,19 @@ std::string stateless_task(std::string_view task, std::string_view outcome) {
   const bool with_result = outcome.starts_with(R"("result")");
   std::string out = "{";
   bool ttl = false, asks = false;
+  std::bitset<session_members.size()> seen;
   mcp::for_each_member(task, [&](std::string_view key, std::string_view value) {
-    if (has_name(key, "_meta")) return;
-    if (has_name(key, "ttl")) {
-      ttl = true;
-      return put_member(&out, R"("ttlMs")", value);
+    std::size_t at = 0;
+    while (at < seen.size() && !has_name(key, session_members[at].name)) ++at;
+    if (at == seen.size() || seen.test(at)) return;
+    seen.set(at);
+    const SessionMember &member = session_members[at];
+    if (member.name == "ttl") ttl = true;
+    if (member.name == "status") {
+      asks = is_status(value, "input_required");
+      if (!outcome.empty()) value = with_result ? R"("completed")" : R"("failed")";
     }
-    if (has_name(key, "pollInterval")) return put_member(&out, R"("pollIntervalMs")", value);
-    if (!has_name(key, "status")) return put_member(&out, key, value);
-    asks = is_status(value, "input_required");
-    const std::string_view ended = with_result ? R"("completed")" : R"("failed")";
-    put_member(&out, key, outcome.empty() ? value : ended);
+    put_member(&out, member.stateless_key, value);
   });
   if (!ttl) put_member(&out, R"("ttlMs")", "null");
   // The server asks for input only through requests of its own.

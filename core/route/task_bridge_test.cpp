@@ -36,6 +36,14 @@ TEST_CASE("A description of 2025-11-25 becomes one of 2026-07-28") {
         R"({"status":"input_required","ttlMs":1,"inputRequests":{}})");
 }
 
+TEST_CASE("Only members of a task of 2025-11-25 are converted, each of them once") {
+  CHECK(stateless_task(R"({"taskId":"1","resultType":"input_required","result\u0054ype":"task",)"
+                       R"("status":"working","inputRequests":{"k":{}},"requestState":"s","x":1,)"
+                       R"("result":{"content":[]},"error":{},"ttlMs":3,"task\u0049d":"2",)"
+                       R"("statusMessage":"a","lastUpdatedAt":"b","ttl":4})") ==
+        R"({"taskId":"1","status":"working","statusMessage":"a","lastUpdatedAt":"b","ttlMs":4})");
+}
+
 TEST_CASE("The result of a call is related to its task only in 2025-11-25") {
   const std::string related =
       R"({"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}})";
