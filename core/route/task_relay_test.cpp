@@ -420,3 +420,19 @@ TEST_CASE("a client of 2026-07-28 receives only tasks that its call can create")
     check_refused();
   }
 }
+
+TEST_CASE("a session of an older revision does not send params.task to a server") {
+  for (const std::string revision : {"2025-06-18", "2025-11-25"}) {
+    TaskWorld w({"s1"}, nullptr, revision);
+    const bool newest = revision == "2025-11-25";
+    w.ask("tools/call", call_of("s1__job", as_task));
+    CHECK(w.sent("s1", {"params", "task"}) == (newest ? R"({"ttl":1000})" : ""));
+    CHECK(w.sent("s1", {"params", "arguments"}) == "{}");
+    w.result("s1", R"({"content":[]})");
+    CHECK(w.told({"result", "content"}) == "[]");
+    w.ask("tools/call", R"("ta\u0073k":{},)" + call_of("s1__job"));
+    CHECK((w.sent("s1", {"params"}).find(R"("ta\u0073k")") != std::string::npos) == newest);
+    CHECK(w.sent("s1", {"params", "name"}) == R"("job")");
+    w.result("s1", R"({"content":[]})");
+  }
+}

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "mcp/for_each.hpp"
+#include "mcp/json_names.hpp"
 #include "mcp/methods.hpp"
 #include "route/client_meta.hpp"
 #include "route/lane_host.hpp"
+#include "route/removed_members.hpp"
 #include "route/repeated_request.hpp"
 #include "route/splice.hpp"
 #include "route/stateless_server_edge.hpp"
@@ -19,6 +22,18 @@ mcp::Range range_in(std::string_view message, std::string_view part) {
   if (part.empty()) return {};
   const auto begin = static_cast<std::uint32_t>(part.data() - message.data());
   return {begin, begin + static_cast<std::uint32_t>(part.size())};
+}
+
+// Removes `task` from the params of a tools/call request.
+void remove_task_param(Splice *splice, const Message &request) {
+  const mcp::Scan &scan = *request.scan;
+  if (!scan.extra_params || scan.method != mcp::Method::tools_call) return;
+  RemovedMembers removed(request.bytes);
+  mcp::for_each_member(request[scan.params], [&](std::string_view key, std::string_view value) {
+    if (!mcp::json::same_text(key.substr(1, key.size() - 2), "task")) return;
+    removed.add({range_in(request.bytes, key).begin, range_in(request.bytes, value).end});
+  });
+  for (const mcp::Range range : removed.ranges()) splice->remove(range);
 }
 
 }  // namespace
@@ -174,7 +189,11 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   if (!state.empty() && edge_->stateless()) {
     splice.replace(range_in(hand.message.bytes, state), hand.state);
   }
-  if (!same_generation) Repetition::remove_foreign(&splice, hand.message);
+  if (!same_generation) {
+    Repetition::remove_foreign(&splice, hand.message);
+  } else if (e.call->task == TaskRole::none) {
+    remove_task_param(&splice, hand.message);
+  }
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
   const bool tasks = e.call->task != TaskRole::none;
