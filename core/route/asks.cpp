@@ -20,6 +20,11 @@ ClientCaps capability_for(mcp::Method method) {
   return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
 }
 
+// Returns true if the call's name is that of a tool.
+bool concerns_tool(const Call &call) {
+  return call.method == mcp::Method::tools_call || is_task_method(call.method);
+}
+
 // A client that repeats requests can be asked even if its input has ended, because its input ends
 // with each request.
 bool takes_asks(const Session &client) {
@@ -90,7 +95,7 @@ bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
   event.method = message.scan->method;
   event.method_text = mcp::to_string(event.method);
   event.server = lane.upstream().name();
-  const bool sure = call != nullptr && call->method == mcp::Method::tools_call &&
+  const bool sure = call != nullptr && concerns_tool(*call) &&
                     (hint != 0 || Attribution::other_calls(*call).empty());
   if (sure) event.tool = call->name;
   event.lane = lane.handle();
@@ -242,7 +247,7 @@ bool Asks::judge_answer(const Session &session, std::uint64_t handle, Ask &ask,
   const Call *call = ask.others.empty() ? needs_.calls.get(ask.call) : nullptr;
   if (ask.lane != nullptr) event.server = ask.lane->upstream().name();
   if (ask.input != 0 && call != nullptr) event.server = call->server;
-  if (call != nullptr && call->method == mcp::Method::tools_call) event.tool = call->name;
+  if (call != nullptr && concerns_tool(*call)) event.tool = call->name;
   event.ask = handle;
   event.message = message.bytes;
   ask.answered = true;
@@ -301,7 +306,7 @@ void Asks::ask_input(Call &call, const Input &input) {
   event.method = input.method;
   event.method_text = mcp::to_string(input.method);
   event.server = call.server;
-  if (call.method == mcp::Method::tools_call) event.tool = call.name;
+  if (concerns_tool(call)) event.tool = call.name;
   event.call = call.id;
   event.hint = input.number;
   event.message = R"({"jsonrpc":"2.0","id":0,"method":")" + event.method_text + R"(","params":)" +

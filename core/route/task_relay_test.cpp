@@ -436,3 +436,33 @@ TEST_CASE("a session of an older revision does not send params.task to a server"
     w.result("s1", R"({"content":[]})");
   }
 }
+
+TEST_CASE("rules about input see the tool of a task") {
+  TaskWorld w({"m1", "s1"}, &judging_input);
+  const auto answer = [&w] {
+    CHECK(w.told({"method"}) == R"("elicitation/create")");
+    w.ask(R"({"jsonrpc":"2.0","id":)" + w.told({"id"}) +
+          R"(,"result":{"action":"accept","content":{}}})");
+  };
+  SECTION("a server of 2026-07-28") {
+    w.ask("tools/call", call_of("m1__job", as_task));
+    w.result("m1", R"({"resultType":"task","taskId":"1","status":"working"})");
+    w.ask("tasks/result", with_id(w.told({"result", "task", "taskId"})));
+    evaluated.clear();
+    w.result("m1", R"({"taskId":"1","status":"input_required","inputRequests":{"k":{)"
+                   R"("method":"elicitation/create","params":{"message":"m"}}}})");
+    answer();
+  }
+  SECTION("a server of 2025-11-25") {
+    w.ask("tools/call", call_of("s1__job", as_task));
+    w.result("s1", R"({"task":{"taskId":"1","status":"working"}})");
+    w.ask("tasks/result", with_id(w.told({"result", "task", "taskId"})));
+    evaluated.clear();
+    w.router->parts().servers.wires.message(
+        w.servers["s1"].lane, 0,
+        R"({"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"m",)"
+        R"("requestedSchema":{"type":"object","properties":{}}}})");
+    answer();
+  }
+  CHECK(evaluated == "elicitation/create job\nelicitation/create job\n");
+}
