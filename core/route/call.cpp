@@ -43,6 +43,7 @@ void Call::clear() {
   exchange = nullptr;
   answer_form = nullptr;
   task = TaskRole::none;
+  connection = 0;
   bridge = nullptr;
   watches = nullptr;
   events.clear();
@@ -83,7 +84,9 @@ bool was_sent(const Call &call) noexcept {
 }
 
 bool may_have_run(const Call &call) noexcept {
-  return was_sent(call) || (call.input != nullptr && call.input->rounds != 0);
+  // A request about a task of the other generation is sent several times.
+  const bool sent_before = call.bridge != nullptr && call.account.dispatched;
+  return was_sent(call) || sent_before || (call.input != nullptr && call.input->rounds != 0);
 }
 
 bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared) {

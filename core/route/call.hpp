@@ -93,7 +93,9 @@ struct Call : Numbered<Call> {
   Exchange *exchange = nullptr;             // null if the call is not at a server
   const AnswerForm *answer_form = nullptr;  // of the server to which it was sent; may be null
   Lane *watches = nullptr;  // the lane on which it recorded a subscription, to be undone on failure
-  TaskRole task = TaskRole::none;      // set when it is sent
+  TaskRole task = TaskRole::none;  // set when it is sent
+  // The connection on which a task that this call creates exists (TaskId). Set when it is sent.
+  std::uint64_t connection = 0;
   std::unique_ptr<TaskBridge> bridge;  // null unless it is about a task of the other generation
   Account account;
 

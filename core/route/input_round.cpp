@@ -36,7 +36,8 @@ bool admits(ClientCaps caps, mcp::Method method, std::string_view params) {
 
 }  // namespace
 
-Result<InputRound> InputRound::read(std::string_view result, ClientCaps caps) {
+Result<InputRound> InputRound::read(std::string_view result, ClientCaps caps,
+                                    const std::set<std::string> &answered) {
   InputRound round;
   const std::string_view requests = mcp::member(result, "inputRequests");
   const std::string_view state = mcp::member(result, "requestState");
@@ -64,6 +65,7 @@ Result<InputRound> InputRound::read(std::string_view result, ClientCaps caps) {
   }
   Result<void> read;
   mcp::for_each_member(requests, [&](std::string_view key, std::string_view request) {
+    if (answered.contains(std::string(key))) return true;
     read = round.add(key, request, caps);
     return read.has_value();
   });

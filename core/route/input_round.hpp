@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,9 @@ class InputRound {
   // Reads a validated result. Returns BH_E_PROTOCOL if the result has neither requests nor a state,
   // or violates the revision in another way; BH_E_DENIED if a request needs a capability that is
   // not in `caps`; and BH_E_LIMIT if a limit is exceeded. Error messages are phrased to follow
-  // 'server "x" '.
-  static Result<InputRound> read(std::string_view result, ClientCaps caps);
+  // 'server "x" '. Requests whose keys (JSON tokens) are in `answered` are left out.
+  static Result<InputRound> read(std::string_view result, ClientCaps caps,
+                                 const std::set<std::string> &answered = {});
 
   const std::vector<Request> &requests() const noexcept { return requests_; }
   // Stores the client's answer to the request with this index in requests(). The answer must be a

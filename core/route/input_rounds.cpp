@@ -40,13 +40,19 @@ void InputRounds::begin(Call &call, const Message &answer) {
     return fail(code::internal_error, server_of(call) + "asks for input more than " +
                                           std::to_string(max_rounds) + " times");
   }
-  auto round = InputRound::read(answer[answer.scan->result], input.declared);
+  // A task lists the same requests until the server has handled the client's input.
+  const bool about_task = call.bridge != nullptr && call.task == TaskRole::about;
+  auto round = InputRound::read(answer[answer.scan->result], input.declared,
+                                about_task ? call.bridge->answered : std::set<std::string>{});
   if (!round) {
     const std::string text = server_of(call) + round.error().text;
     if (round.error().code == BH_E_DENIED) return needs_.fail(call, text);
     return fail(code::internal_error, text);
   }
   input.round = *std::move(round);
+  if (about_task) {
+    for (const auto &asked : input.round.requests()) call.bridge->answered.insert(asked.key);
+  }
   input.members.clear();
   const CallInHand hand = input.request.in_hand();
   if (waiting_bytes() + hand.message.size() + input.round.bytes() > max_waiting_bytes) {
@@ -62,6 +68,10 @@ void InputRounds::pause(Call &call, std::uint64_t ms) {
   needs_.ends.leave_lane(call);
   call.input->round = {};
   call.input->members.clear();
+  if (waiting_bytes() + call.input->request.message.size() > max_waiting_bytes) {
+    return needs_.ends.fail(call, code::timeout, std::string(too_many_bytes) + "; try again",
+                            BH_OUTCOME_ERROR);
+  }
   if (!needs_.parking.park(call, call.input->request.in_hand(), Stage::asking)) return;
   ms == 0 ? needs_.loop.post(call, CallEvent::input) : needs_.deadlines.arm(call, ms);
 }

@@ -19,6 +19,8 @@ struct Target {
   Resolved resolved;
   mcp::Range range;       // of the name, URI or task id token in the message
   std::string tool = {};  // for a request about a task: the tool whose call created it
+  // For a request about a task: the connection of the lane that has the task; 0: any.
+  std::uint64_t connection = 0;
 };
 
 // A call that a pipeline step is currently handling; see Calls. Borrows the message.

@@ -50,9 +50,9 @@ std::expected<TaskAnswers::Edits, std::string> TaskAnswers::edits(const Call &ca
   }
   if (out.places.count == 0) return std::unexpected("sent a task without an id");
   if (call.session == nullptr) return std::unexpected("sent a task for a client that is gone");
-  auto id =
-      needs_.ids.seal({call.server, call.name, std::string(out.places.tokens[0])}, *call.session,
-                      needs_.reactor.now_ns() + needs_.limits.task_lifetime_ms * 1'000'000u);
+  auto id = needs_.ids.seal(
+      {call.server, call.name, std::string(out.places.tokens[0]), call.connection}, *call.session,
+      needs_.reactor.now_ns() + needs_.limits.task_lifetime_ms * 1'000'000u);
   if (!id) return std::unexpected("sent a task with an id that is too long");
   out.id = *std::move(id);
   return out;

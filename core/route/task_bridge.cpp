@@ -6,6 +6,7 @@
 
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
+#include "mcp/methods.hpp"
 
 namespace bulkhead {
 namespace {
@@ -58,6 +59,24 @@ std::string other_meta(std::string_view meta) {
 
 mcp::Method bridged_task_method(mcp::Method method) noexcept {
   return method == mcp::Method::tasks_result ? mcp::Method::tasks_get : method;
+}
+
+std::string reduced_task_request(const Message &request) {
+  const mcp::Scan &scan = *request.scan;
+  std::string meta = "{";
+  if (!scan.progress_token.empty()) {
+    put_member(&meta, R"("progressToken")", request[scan.progress_token]);
+  }
+  for (const std::string_view key : {R"("traceparent")", R"("tracestate")", R"("baggage")"}) {
+    if (scan.meta.empty()) break;
+    const std::string_view value = mcp::member(request[scan.meta], key.substr(1, key.size() - 2));
+    if (!value.empty() && value.size() <= max_trace_member) put_member(&meta, key, value);
+  }
+  std::string out = R"({"jsonrpc":"2.0","id":0,"method":")";
+  out.append(mcp::to_string(scan.method)).append(R"(","params":{"taskId":)");
+  out.append(request[scan.task_id]);
+  if (meta != "{") out.append(R"(,"_meta":)").append(meta).append("}");
+  return out + "}}";
 }
 
 std::string session_task(std::string_view task) {

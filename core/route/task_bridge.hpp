@@ -4,12 +4,14 @@
 // Thread-safe. All texts must be validated JSON objects.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "mcp/scan.hpp"
+#include "route/message.hpp"
 
 namespace bulkhead {
 
@@ -17,12 +19,18 @@ namespace bulkhead {
 struct TaskBridge {
   mcp::Method send = mcp::Method::none;  // sent to the server in place of the client's method
   std::string task;                      // description of an ended task, until its result arrives
-  std::set<std::string> answered;        // the keys of the input that the client has given
+  std::set<std::string> answered;        // the keys for which the client has been asked
   std::uint64_t since_ns = 0;            // when the gateway has started to wait for the task
 };
 
 // Returns the method that is first sent to the server for a client's request.
 mcp::Method bridged_task_method(mcp::Method method) noexcept;
+// Returns a client's request about a task with only the members that a server of the other
+// generation receives: the task id, and in _meta the progress token and the trace context. A member
+// of the trace context that is longer than max_trace_member bytes is left out. The message must
+// have params.taskId; the id of the result is 0.
+inline constexpr std::size_t max_trace_member = 8'192;
+std::string reduced_task_request(const Message &request);
 
 // Converts the description of a task of 2026-07-28 to one of 2025-11-25.
 std::string session_task(std::string_view task);

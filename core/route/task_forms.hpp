@@ -21,6 +21,10 @@ inline constexpr std::string_view tasks_extension = "io.modelcontextprotocol/tas
 inline constexpr std::string_view tasks_required =
     R"({"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}})";
 
+// The message of the error for every id that is not valid.
+inline constexpr std::string_view task_not_found =
+    "Task not found: params.taskId is unknown or has expired";
+
 // What a call has to do with tasks.
 enum class TaskRole : std::uint8_t {
   none,

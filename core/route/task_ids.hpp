@@ -3,8 +3,12 @@
 // opens only for the same transport and principal, until it expires. The gateway therefore stores
 // nothing for a task, and equal ids of two servers do not collide.
 //
-// Ids stay valid when the endpoint restarts, because the task continues on its server. They become
-// invalid when the gateway restarts, because the key changes.
+// Each connection to a stdio server is a process of its own, which does not know the tasks of the
+// others and may use the same ids. The id therefore also contains the connection, and is valid only
+// in the process of the gateway that has opened it.
+//
+// Ids for other servers stay valid when the endpoint restarts, because the task continues on its
+// server. All ids become invalid when the gateway restarts, because the key changes.
 //
 // Thread-safe. Owned by the Router.
 #pragma once
@@ -23,8 +27,9 @@ struct Session;
 
 struct TaskId {
   std::string server;
-  std::string tool;  // the server's name for it
-  std::string id;    // JSON string, as the server wrote it
+  std::string tool;              // the server's name for it
+  std::string id;                // JSON string, as the server wrote it
+  std::uint64_t connection = 0;  // handle of the lane's connection; 0: any connection to the server
 };
 
 class TaskIds {
@@ -46,6 +51,7 @@ class TaskIds {
 
  private:
   const TextSealer sealer_;
+  const std::uint64_t run_;  // random; identifies this process
 };
 
 }  // namespace bulkhead

@@ -59,6 +59,18 @@ TEST_CASE("An id opens for no other principal, transport or key") {
   CHECK(TaskIds(key).open(*token, ada, 1));
 }
 
+TEST_CASE("An id for a connection opens only in the process that has the connection") {
+  const TaskIds ids(key);
+  const Session ada = client("ada");
+  const auto token = ids.seal({"s", "t", R"("1")", 7}, ada, 10);
+  REQUIRE(token);
+  CHECK(ids.open(*token, ada, 1)->connection == 7);
+  CHECK_FALSE(TaskIds(key).open(*token, ada, 1));
+  const auto any = ids.seal({"s", "t", R"("1")"}, ada, 10);
+  REQUIRE(any);
+  CHECK(TaskIds(key).open(*any, ada, 1)->connection == 0);
+}
+
 TEST_CASE("Truncated, extended and changed ids do not open") {
   const TaskIds ids(key);
   const Session ada = client("ada");

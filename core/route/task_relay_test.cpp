@@ -274,6 +274,71 @@ TEST_CASE("a client of 2025-11-25 gets a task of a server of 2026-07-28") {
   }
 }
 
+TEST_CASE("a bridged request about a task is sent with its id and trace context only") {
+  TaskWorld w({"m1"});
+  w.ask("tools/call", call_of("m1__job", as_task));
+  w.result("m1", R"({"resultType":"task","taskId":"1","status":"working"})");
+  const std::string id = w.told({"result", "task", "taskId"});
+  w.ask(
+      "tasks/result",
+      with_id(id) + R"(,"inputResponses":{"k":{"action":"accept"}},"requestState":"x","pad":")" +
+          std::string(100'000, 'p') +
+          R"(","_meta":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","pad":"p"})");
+  const auto reduced = [&w] {
+    CHECK(w.sent("m1", {"params", "taskId"}) == R"("1")");
+    CHECK(w.sent("m1", {"params", "_meta", "traceparent"}) ==
+          R"("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")");
+    CHECK(w.sent("m1", {"params", "_meta", "pad"}).empty());
+    CHECK(w.sent("m1", {"params", "requestState"}).empty());
+    CHECK(w.servers["m1"].got.back().size() < 2'000);
+  };
+  reduced();
+  CHECK(w.sent("m1", {"params", "inputResponses"}).empty());
+  w.result("m1", R"({"taskId":"1","status":"input_required","inputRequests":{"k":{)"
+                 R"("method":"elicitation/create","params":{"message":"Which?"}}}})");
+  w.ask(R"({"jsonrpc":"2.0","id":)" + w.told({"id"}) + R"(,"result":{"action":"decline"}})");
+  CHECK(w.sent("m1", {"method"}) == R"("tasks/update")");
+  CHECK(w.sent("m1", {"params", "inputResponses"}) == R"({"k":{"action":"decline"}})");
+  CHECK(w.servers["m1"].got.back().find("accept") == std::string::npos);
+  reduced();
+  // A key that is new is asked for, even if the answered one is still listed.
+  w.result("m1", R"({"resultType":"complete"})");
+  w.result("m1", R"({"taskId":"1","status":"input_required","inputRequests":{"k":{)"
+                 R"("method":"elicitation/create","params":{"message":"Which?"}},"n":{)"
+                 R"("method":"elicitation/create","params":{"message":"New?"}}}})");
+  CHECK(w.told({"params", "message"}) == R"("New?")");
+  w.ask(R"({"jsonrpc":"2.0","id":)" + w.told({"id"}) + R"(,"result":{"action":"cancel"}})");
+  CHECK(w.sent("m1", {"params", "inputResponses"}) == R"({"n":{"action":"cancel"}})");
+  // Between two requests to the server, the call may have run.
+  w.result("m1", R"({"resultType":"complete"})");
+  w.result("m1", R"({"taskId":"1","status":"working"})");
+  w.got.clear();
+  w.router->parts().calls.ends.end_all();
+  CHECK(w.told({"error", "message"}).find("may have run") != std::string::npos);
+}
+
+TEST_CASE("a task id is valid only on the connection that has the task") {
+  TaskWorld w({"s1"});
+  w.ask("tools/call", call_of("s1__job", as_task));
+  w.result("s1", R"({"task":{"taskId":"1","status":"working","ttl":1}})");
+  const std::string id = w.told({"result", "task", "taskId"});
+  const bh_lane lane = w.servers["s1"].lane;
+  w.ask("tasks/get", with_id(id));
+  CHECK(w.servers["s1"].lane == lane);
+  CHECK(w.sent("s1", {"params", "taskId"}) == R"("1")");
+  w.result("s1", R"({"taskId":"1","status":"working","ttl":1})");
+  CHECK(w.told({"result", "taskId"}) == id);
+  // The server restarts: the new process may have another task with this id.
+  w.router->parts().servers.wires.down(lane, {BH_E_UNAVAILABLE, "exited"}, 1);
+  for (int i = 0; i < 400 && w.servers["s1"].lane == lane; ++i) w.reactor->poll(10);
+  REQUIRE(w.servers["s1"].lane != lane);
+  const std::size_t before = w.servers["s1"].got.size();
+  w.ask("tasks/get", with_id(id));
+  CHECK(w.told({"error", "code"}) == "-32602");
+  CHECK(w.told({"error", "message"}).find("Task not found") != std::string::npos);
+  CHECK(w.servers["s1"].got.size() == before);
+}
+
 TEST_CASE("a client of 2026-07-28 gets a task of a server of 2025-11-25") {
   TaskWorld w({"s1"});
   w.ask_alone("tools/call", call_of("s1__plain"));

@@ -24,7 +24,8 @@ class TaskRequests {
 
   // Finds the target of the request. The session must have a view. Returns false if an error
   // response was sent instead. The response is the same for all ids that are not valid, so that it
-  // does not show whether another client has such a task.
+  // does not show whether another client has such a task. The lane may be one that the session's
+  // view does not contain, because the client has declared other capabilities since.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

@@ -29,20 +29,16 @@ bool has_ended(std::string_view status) {
   return status == "completed" || status == "failed";
 }
 
-// Adds the keys of the requests for input to *keys. Returns false if there are no requests, or if
-// one of the keys is already there: the server has not handled the client's input yet.
-bool add_keys(std::string_view task, std::set<std::string> *keys) {
+// Returns true if the task requests input with a key for which the client has not been asked. The
+// server keeps listing a request until it has handled the client's input.
+bool has_new_keys(std::string_view task, const std::set<std::string> &answered) {
   const std::string_view requests = mcp::member(task, "inputRequests");
-  bool fresh = true;
-  std::set<std::string> found;
+  bool fresh = false;
   if (!requests.starts_with('{')) return false;
   mcp::for_each_member(requests, [&](std::string_view key, std::string_view) {
-    fresh = fresh && !keys->contains(std::string(key));
-    found.emplace(key);
+    fresh = fresh || !answered.contains(std::string(key));
   });
-  if (!fresh || found.empty()) return false;
-  keys->merge(found);
-  return true;
+  return fresh;
 }
 
 }  // namespace
@@ -132,7 +128,7 @@ Step TaskRounds::awaited(Call &call, const Message &answer, std::string *room) {
                      BH_OUTCOME_ERROR);
     return Step::waits;
   }
-  if (status == "input_required" && add_keys(task, &bridge.answered)) return ask(call, answer);
+  if (status == "input_required" && has_new_keys(task, bridge.answered)) return ask(call, answer);
   if (status != "working" && status != "input_required") {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + call.server + "\" sent a task without a valid status or result",

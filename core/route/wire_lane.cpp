@@ -159,11 +159,18 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
   if (wait(e, hand) && starts && !losing_) start_for_call();
 }
 
-void WireLane::send_call(Exchange &e, const CallInHand &hand) {
+void WireLane::send_call(Exchange &e, const CallInHand &given) {
   const bool same_generation = (e.call->request.reply.form != nullptr) == edge_->stateless();
-  e.call->task = task_role(*e.call, hand);
-  const mcp::Method method =
-      bridge_task(*e.call, same_generation) ? e.call->bridge->send : hand.message.scan->method;
+  e.call->task = task_role(*e.call, given);
+  const bool bridges = bridge_task(*e.call, same_generation);
+  e.call->connection = may_take_headers(upstream_.def()) ? 0 : handle_;
+  if (given.target.connection != 0 && given.target.connection != handle_) {
+    return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
+  }
+  std::optional<CallInHand> reduced;
+  if (bridges && e.call->task == TaskRole::about) reduced = reduced_to_task(given);
+  const CallInHand &hand = reduced ? *reduced : given;
+  const mcp::Method method = bridges ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
     if (!is_task_method(method)) return take_subscription(e);
     return host_.fail_call(

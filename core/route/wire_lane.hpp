@@ -114,6 +114,8 @@ class WireLane final : public Lane, private Listening::Wire {
   // Prepares the conversion of a call that concerns a task, if the client and the server are of
   // different generations. Returns false if no conversion is necessary.
   static bool bridge_task(Call &call, bool same_generation);
+  // Returns the request with only the members that a server of the other generation receives.
+  static CallInHand reduced_to_task(const CallInHand &hand);
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
