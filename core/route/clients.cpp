@@ -329,7 +329,7 @@ void Clients::end(Session &s) {
   needs_.inputs.ended(s);
   if (s.is_sessionless()) {
     --sessionless_count_;
-    if (s.connection == 0) recent_.add(s, needs_.reactor.now_ns());
+    if (s.connection == 0 && s.has_sessionless) recent_.add(s, needs_.reactor.now_ns());
   }
   needs_.sessions.erase(s.handle);
 }

@@ -56,7 +56,8 @@ struct Session {
   bool ready = false;
   bool input_ended = false;
   bool closing = false;
-  // True if sessionless requests have arrived in this session, which has not been initialized.
+  // True if this is the session of a request of MCP 2026-07-28, or if such requests have arrived in
+  // this session, which has not been initialized.
   bool has_sessionless = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
@@ -87,7 +88,7 @@ struct Session {
 
   // Returns the revision that the client uses, or an empty string if the client has not stated one.
   std::string_view protocol() const noexcept {
-    if (is_sessionless() || has_sessionless) return stateless_revision;
+    if (has_sessionless) return stateless_revision;
     return initialized ? revisions[revision] : std::string_view();
   }
 

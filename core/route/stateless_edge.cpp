@@ -100,6 +100,7 @@ void StatelessEdge::request(Session &s, Incoming &request) {
   if (!s.initialized) {
     s.claimed_name = last_name_;
     s.has_sessionless = true;
+    s.has_sessionless = true;
   }
 }
 

@@ -104,10 +104,12 @@ class Search {
     }
     for (const ServerDef &def : profile_.servers) {
       if (!def.allow_tools || def.disabled) continue;
-      for (const std::string &tool : *def.allow_tools) {
+      const auto &list = *def.allow_tools;
+      const bool all = std::find(list.begin(), list.end(), "*") != list.end();
+      for (const std::string &tool : list) {
         if (tool == "*") continue;
         allowed(def.origin.file, std::to_string(def.origin.line), "allowTools of " + def.name,
-                def.name, tool);
+                def.name, tool, all);
       }
     }
     return std::move(found_);
@@ -176,11 +178,12 @@ class Search {
   }
 
   void allowed(const std::string &file, const std::string &line, const std::string &key,
-               const std::string &server, const std::string &tool) {
+               const std::string &server, const std::string &tool, bool all = false) {
     const KnownTools *known = find(server);
     if (known != nullptr && known->tools && !known->lists(tool)) {
       no_tool(file, line, key, {known}, tool,
-              "; this entry allows nothing, and tools that the list does not name are blocked");
+              all ? ""
+                  : "This entry allows nothing, and tools that the list does not name are blocked");
     }
   }
 
@@ -213,7 +216,7 @@ class Search {
 
   void no_tool(const std::string &file, const std::string &line, const std::string &key,
                const std::vector<const KnownTools *> &servers, const std::string &tool,
-               std::string_view effect = "; the condition is never true for this name") {
+               std::string_view effect = {}) {
     std::vector<std::string> tools;
     for (const KnownTools *one : servers) {
       if (one->tools) tools.insert(tools.end(), one->tools->begin(), one->tools->end());
@@ -221,8 +224,9 @@ class Search {
     const std::string who =
         servers.size() == 1 ? "server " + shown_name(servers.front()->server) + " lists no tool "
                             : "no server lists a tool ";
-    add(file, line, key,
-        who + shown_name(tool) + after(suggestion(tool, tools)) + std::string(effect));
+    std::string reason = who + shown_name(tool) + after(suggestion(tool, tools));
+    if (!effect.empty()) reason.append(reason.ends_with('?') ? " " : ". ").append(effect);
+    add(file, line, key, reason);
   }
 
   static std::string after(const std::string &hint) { return hint.empty() ? "" : "; " + hint; }

@@ -69,10 +69,12 @@ TEST_CASE("allowed tools are compared with the stored list of their server") {
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] ==
         "/p.toml:4: security.servers.github.allowed_tools: server \"github\" lists no tool "
-        "\"get_isue\"; did you mean \"get_issue\"?");
+        "\"get_isue\"; did you mean \"get_issue\"? This entry allows nothing, and tools that the "
+        "list does not name are blocked");
   CHECK(lines[1] ==
         "/p.toml: security.servers.memory.allowed_tools: server \"memory\" lists no tool "
-        "\"list_issues\"");
+        "\"list_issues\". This entry allows nothing, and tools that the list does not name are "
+        "blocked");
 
   Profile unknown = two_servers();
   for (ServerDef &def : unknown.servers) def.kept = {};

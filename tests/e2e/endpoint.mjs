@@ -229,7 +229,7 @@ test('G10 stdout carries one message per line and nothing else', async (t) => {
 test('G11 a server with only tools has no resources or prompts', async (t) => {
   const gateway = await t.gateway({ ...TOOLS_ONLY, mcpServers: { fs: everything() } });
   const client = await t.http(gateway);
-  assert.deepEqual(Object.keys(client.server.capabilities), ['tools']);
+  assert.deepEqual(Object.keys(client.server.capabilities), ['tools', 'tasks']);
   for (const method of ['resources/list', 'prompts/list', 'completion/complete', 'logging/setLevel']) {
     await assert.rejects(client.call(method, {}), { code: -32601 }, method);
   }

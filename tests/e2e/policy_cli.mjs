@@ -71,11 +71,11 @@ test('policy check and doctor warn about names that no server and no tool has', 
   });
   const command = (...words) => spawnSync(program, [...words, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
   const expected = [
-    'allowTools of memory: server "memory" lists no tool "remove"',
+    'allowTools of memory: server "memory" lists no tool "remove". This entry allows nothing, and tools that the list does not name are blocked',
     'security.rules.mcp.absent.if: no server is named "mem"; did you mean "memory"?',
     'security.rules.mcp.listed.if: "memory__delete" is a listed name; rules see the server\'s own name, "delete"',
     'security.servers.githb: no server is named "githb"; did you mean "github"?',
-    'security.servers.github.allowed_tools: server "github" lists no tool "get_isue"; did you mean "get_issue"?',
+    'security.servers.github.allowed_tools: server "github" lists no tool "get_isue"; did you mean "get_issue"? This entry allows nothing, and tools that the list does not name are blocked',
   ];
   const found = (lines) => lines.map((line) => /gateway\.json(?::\d+)?: (.*)/.exec(line)?.[1]).filter((line) => expected.includes(line)).sort();
   const checked = command('policy', 'check');

@@ -219,7 +219,7 @@ for (const [mode, args] of modes) {
         a: fake('--tool', 'x'),
         up: { command: node, args: [fileURLToPath(new URL('../fixtures/stateless_server.mjs', import.meta.url)), 'stdio'], sandbox: 'off' },
       },
-      tools: { files: { plugin: 'builtin-files', root: t.path('files') } },
+      tools: { files: { plugin: 'builtin-files', path: t.dir } },
       telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
     }, { args });
     const records = new Records(gateway);
