@@ -76,12 +76,26 @@ void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {
   ask_client(lane, hint, message, Judged::yes);
 }
 
+namespace {
+
+// Returns true if the request concerns a task, and the call to which it was attributed has nothing
+// to do with tasks. The task then belongs to a client that is not waiting, even if only one client
+// has calls on the lane.
+bool is_anothers_task(const Lane &lane, const Message &message, const Call *call) {
+  if (lane.session() != 0 || (call != nullptr && call->task != TaskRole::none)) return false;
+  const std::string_view meta = message[message.scan->meta];
+  return meta.starts_with('{') &&
+         !mcp::member(meta, "io.modelcontextprotocol/related-task").empty();
+}
+
+}  // namespace
+
 void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
   const ClientCaps needed = capability_for(message.scan->method);
   Call *call = nullptr;
   Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr || !takes_asks(*client) || (client->caps & needed) == 0 ||
-      has_too_many_asks(*client)) {
+      has_too_many_asks(*client) || (hint == 0 && is_anothers_task(lane, message, call))) {
     return refuse(lane, message.id(), message.scan->method, Refusal::no_client);
   }
   if (judged == Judged::no && !passes_policy(lane, hint, message, *client, call)) return;

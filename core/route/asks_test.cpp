@@ -59,6 +59,25 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "a request about a task is not sent to a client whose call has nothing to do with tasks") {
+  World w;
+  Call &call = w.call_of(w.first);
+  const auto ask = [&] {
+    const Scanned request(
+        R"({"jsonrpc":"2.0","id":"r","method":"elicitation/create","params":{"message":"?",)"
+        R"("_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}}})");
+    w.asks.request(w.lane, 0, request.get());
+  };
+  w.first.caps |= cap::elicitation | cap::elicitation_form;
+  ask();
+  CHECK(w.asked(w.first).empty());
+  CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
+  call.task = TaskRole::about;
+  ask();
+  CHECK_FALSE(w.asked(w.first).empty());
+}
+
+TEST_CASE(
     "a request to which no client can respond is refused in the format that its method requires") {
   World w;
   struct Case {
