@@ -100,7 +100,6 @@ void StatelessEdge::request(Session &s, Incoming &request) {
   if (!s.initialized) {
     s.claimed_name = last_name_;
     s.has_sessionless = true;
-    s.has_sessionless = true;
   }
 }
 
@@ -195,6 +194,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
+  s.has_sessionless = true;
   s.caps = admit(parse_client_caps(request.message[scan.meta_capabilities]), request.start_ns);
   if (declares_tasks(request.message[scan.meta_capabilities])) s.caps |= cap::tasks;
   s.revision = newest_revision;  // the forms of this revision are those of the newest one

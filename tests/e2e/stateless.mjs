@@ -214,20 +214,22 @@ for (const [mode, args] of modes) {
   });
 
   test(`records and the status have the revisions of both sides, ${mode}`, async (t) => {
+    mkdirSync(t.path('work'));
+    writeFileSync(t.path('work/a.txt'), 'text');
     const gateway = await t.gateway({
       mcpServers: {
         a: fake('--tool', 'x'),
         up: { command: node, args: [fileURLToPath(new URL('../fixtures/stateless_server.mjs', import.meta.url)), 'stdio'], sandbox: 'off' },
       },
-      tools: { files: { plugin: 'builtin-files', path: t.dir } },
+      tools: { files: { plugin: 'builtin-files', path: t.path('work') } },
       telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
     }, { args });
     const records = new Records(gateway);
     const old = await t.http(gateway, { revision: '2025-03-26' });
     const http = await httpOf(t, gateway);
-    for (const name of ['a__x', 'up__echo', 'files__file_list']) {
-      await old.tool(name, {});
-      await http.result('tools/call', { name, arguments: {} });
+    for (const name of ['a__x', 'up__echo', 'files__file_read']) {
+      await old.tool(name, { path: 'a.txt' });
+      await http.result('tools/call', { name, arguments: { path: 'a.txt' } });
     }
     await http.result('tools/list');
     await assert.rejects(old.tool('a__none'));
@@ -243,13 +245,15 @@ for (const [mode, args] of modes) {
     assert.deepEqual(lines.map((one) => [one.client_revision, one.server_revision]), [['2025-03-26', REVISION], [REVISION, REVISION]]);
     const { clients } = await statusOf(gateway);
     assert.deepEqual(clients.map((one) => [one.claimed_name, one.transport, one.protocol, one.sessions, one.calls]), [
-      ['bulkhead-test', 'http', '2025-03-26', 1, 3], ['stateless-test', 'http', REVISION, 0, 3]]);
+      ['bulkhead-tests', 'http', '2025-03-26', 1, 3], ['stateless-test', 'http', REVISION, 0, 3]]);
     const { stdout } = await records.execute('status');
     assert.match(stdout, /^ +http +stateless-test +2026-07-28 +0 +3$/m);
 
-    const pipe = await t.stdio({ mcpServers: { a: fake('--tool', 'x') } }, { initialize: false, args: [...args, '--own'] });
+    const owned = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x') } }, { args: [...args, '--own'] });
+    const pipe = await t.spawn(...owned.stdioCommand(), { initialize: false });
     await pipe.call('tools/call', { name: 'a__x', _meta: meta() });
-    const [one] = (await statusOf(pipe)).clients;
+    owned.child = pipe.child;
+    const [one] = (await statusOf(owned)).clients;
     assert.deepEqual([one.transport, one.protocol, one.sessions, one.calls], ['stdio', REVISION, 1, 1]);
   });
 
