@@ -250,7 +250,8 @@ for (const [mode, args] of modes) {
     assert.match(stdout, /^ +http +stateless-test +2026-07-28 +0 +3$/m);
 
     const owned = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x') } }, { args: [...args, '--own'] });
-    const pipe = await t.spawn(...owned.stdioCommand(), { initialize: false });
+    const [command, words, options] = owned.stdioCommand();
+    const pipe = await t.spawn(command, words, { ...options, initialize: false });
     await pipe.call('tools/call', { name: 'a__x', _meta: meta() });
     owned.child = pipe.child;
     const [one] = (await statusOf(owned)).clients;
