@@ -261,7 +261,7 @@ test('a server\'s id that is missing or too long ends the call; ids expire', asy
   const client = await statelessOf(t, gateway);
   await client.refused('tools/call', { name: 'a__long', arguments: { size: 1023 } }, -32603, /an id that is too long/);
   await client.refused('tools/call', { name: 'a__none' }, -32603, /a task without an id/);
-  assert.equal((await client.get((await client.start('a__long', { size: 1022 })).taskId)).status, 'completed');
+  assert.equal((await client.ended((await client.start('a__long', { size: 1022 })).taskId)).status, 'completed');
   const { taskId } = await client.start('a__job', { ms: 60_000 });
   assert.equal((await client.get(taskId)).status, 'working');
   await sleep(1100);
