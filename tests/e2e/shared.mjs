@@ -110,7 +110,8 @@ test('the reason names the programs that PATH selects; it suggests a reload only
     mkdirSync(folder);
     for (const name of ['run-a', 'run-b']) writeFileSync(join(folder, name), `#!/bin/sh\nexec '${fakeMcp}' "$@"\n`, { mode: 0o755 });
   }
-  const server = (name) => ({ command: name, args: ['--tool', 'fast'], cwd: t.dir });
+  // Without a sandbox, in which the scripted server of a clone below /tmp or /var/tmp is not visible.
+  const server = (name) => ({ command: name, args: ['--tool', 'fast'], cwd: t.dir, sandbox: 'off' });
   const profile = { mcpServers: { a: server('run-a'), b: server('run-b') } };
   const path = (folder) => ({ PATH: `${folder}:${process.env.PATH}` });
   const gateway = await t.gateway(profile, { env: path(folders[0]) });
