@@ -102,7 +102,7 @@ TEST_CASE("texts that match nearly everywhere are masked completely") {
   // Attackers know this prefix, but it causes no hashing.
   const std::string begins = repeated("eyJhbGci");
   CHECK(masked(tokens, begins, 0) == begins);
-  // Whoever created a credential also knows its last bytes.
+  // The creator of a credential also knows its last bytes.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");

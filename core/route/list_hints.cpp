@@ -3,23 +3,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "mcp/member_value.hpp"
+
 namespace bulkhead {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 
-std::string_view value_of(std::string_view member) noexcept {
-  std::size_t at = member.find(':');
-  if (at == member.npos) return {};
-  at = member.find_first_not_of(" \t\r\n", at + 1);
-  return at == member.npos ? std::string_view() : member.substr(at);
-}
-
 }  // namespace
 
 ListHints ListHints::of(const mcp::Scan &scan, std::string_view message) noexcept {
   ListHints out;
-  const std::string_view ttl = value_of(scan.ttl_ms.in(message));
+  const std::string_view ttl = mcp::member_value(scan.ttl_ms.in(message));
   const char *last = ttl.data() + ttl.size();
   std::uint64_t ms = 0;
   const auto [end, failed] = std::from_chars(ttl.data(), last, ms);
@@ -28,7 +23,7 @@ ListHints ListHints::of(const mcp::Scan &scan, std::string_view message) noexcep
   } else if (failed == std::errc{} && end == last) {
     out.ttl_ms = std::min(ms, max_ttl_ms);
   }
-  out.is_public = value_of(scan.cache_scope.in(message)) == R"("public")";
+  out.is_public = mcp::member_value(scan.cache_scope.in(message)) == R"("public")";
   return out;
 }
 

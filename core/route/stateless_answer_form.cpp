@@ -6,6 +6,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
+#include "mcp/member_value.hpp"
 #include "route/answer_form.hpp"
 #include "route/call_input.hpp"
 #include "route/protocol.hpp"
@@ -19,15 +20,6 @@ namespace {
 
 constexpr std::int32_t header_mismatch = -32020, missing_capability = -32021,
                        unsupported_revision = -32022;
-
-// Returns the value of a member that the scanner has found. The member's name therefore has no
-// escapes.
-std::string_view value_of(std::string_view member) {
-  if (member.empty()) return {};
-  member.remove_prefix(member.find('"', 1) + 1);
-  const std::size_t at = member.find_first_not_of(" \t\r\n:");
-  return at == std::string_view::npos ? std::string_view{} : member.substr(at);
-}
 
 std::int32_t code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
@@ -97,7 +89,7 @@ class StatelessAnswerForm final : public AnswerForm {
     if (scan.result_twice) return "sent a result with a duplicate member";
     if (!answer[scan.result].starts_with('{')) return "sent a result that is not an object";
     if (scan.result_type.empty()) return {};  // complete
-    const std::string_view type = value_of(answer[scan.result_type]);
+    const std::string_view type = mcp::member_value(answer[scan.result_type]);
     if (type == R"("complete")") return {};
     if (type == R"("input_required")" && may_be_repeated(method)) return {};
     if (type == R"("task")" && task) return {};
@@ -118,7 +110,7 @@ class StatelessAnswerForm final : public AnswerForm {
 
   bool is_interim(const Message &answer) const override {
     const mcp::Range type = answer.scan->result_type;
-    return !type.empty() && value_of(answer[type]) == R"("input_required")";
+    return !type.empty() && mcp::member_value(answer[type]) == R"("input_required")";
   }
 
   void edit(const Message &answer, Splice *splice, std::string *room) const override {
@@ -134,7 +126,7 @@ class StatelessAnswerForm final : public AnswerForm {
     remove(scan.result_type);
     remove(scan.ttl_ms);
     remove(scan.cache_scope);
-    const std::string_view meta = value_of(answer[scan.result_meta]);
+    const std::string_view meta = mcp::member_value(answer[scan.result_meta]);
     if (auto kept = without_reserved(meta); kept.has_value() && kept->empty()) {
       remove(scan.result_meta);
     } else if (kept.has_value()) {

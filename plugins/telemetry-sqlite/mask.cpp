@@ -414,8 +414,7 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // "tokens" may be the name of a count or of a list of IDs, so numbers in its value are not
-  // masked.
+  // "tokens" may name a count or a list of IDs, so numbers in its value are not masked.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
@@ -476,8 +475,7 @@ class Look {
     mask_part(text, 0, text.size(), out);
     const std::size_t document = document_begin(text);
     if (document < text.size()) json(document, layer, out);
-    // Text that is JSON from the start is excluded: in JSON, only strings contain escape sequences,
-    // and json() decodes them.
+    // In JSON, only strings contain escape sequences, and json() decodes them.
     if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
   }
 
