@@ -371,10 +371,7 @@ for (const [kind, options] of Object.entries({
     const profile = { mcpServers: { up: { ...fake('--tool', 'echo', '--log', log, ...options), sandbox: 'off' } } };
     const first = await t.gateway(profile);
     const client = await t.http(first);
-    const began = Date.now();
     await client.tool('up__echo');
-    const took = Date.now() - began;
-    assert.ok(took < 3000, `the first call took ${took} ms`);
     assert.deepEqual(received(log).slice(0, 2), ['server/discover', 'initialize']);
     assert.equal(starts(log), kind === 'exits' ? 2 : 1, 'only an exit starts it again');
     await until('the list is stored', () => filesBelow(first.dir).some(({ path, text }) => path.endsWith('/lists/up') && text?.includes('"protocol":"2025-11-25"')));
