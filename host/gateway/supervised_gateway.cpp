@@ -147,7 +147,7 @@ class SupervisedGateway {
       backend.join = [this](std::string_view request) {
         // A program that joins now would lose its connection immediately.
         if (supervisor_->stopping()) return refuse_with(BH_E_UNAVAILABLE, "it is stopping");
-        return local_clients_->answer(request, profile_, loaded_ms_);
+        return local_clients_->answer(request, profile_, loaded_ms_, !ready_);
       };
     }
     return backend;

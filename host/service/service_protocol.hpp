@@ -93,6 +93,10 @@ struct JoinRequest {
   std::map<std::string, std::string> marks;  // marks of the program's profile
 };
 
+// The message with which a gateway that is still starting answers a JoinRequest. The program sends
+// the request again.
+inline constexpr std::string_view gateway_is_starting = "it is starting";
+
 struct JoinAnswer {
   std::string path, token;  // of the socket for local clients
 };

@@ -90,21 +90,22 @@ std::string LocalClients::differences(const std::vector<std::string> &parts, con
 }
 
 ServiceAnswer LocalClients::answer(std::string_view request, const Profile &profile,
-                                   std::uint64_t loaded_ms) const {
+                                   std::uint64_t loaded_ms, bool starting) const {
   JoinRequest wanted;
   if (!from_bytes(request, &wanted) || wanted.key.size() != mark_key_bytes ||
       wanted.marks.size() > max_marks) {
     return refuse_with(BH_E_INVALID, "the request is invalid");
   }
-  // If the plugin that implements the transport is not installed, the socket does not exist.
-  if (::access(path_.c_str(), F_OK) != 0) {
-    return refuse_with(BH_E_DENIED, "it has no socket for local clients");
-  }
   const ProfileMarks ours = marks_of(profile, folder_, wanted.key);
   const std::vector<std::string> parts = different_parts(ours, wanted.marks);
-  if (parts.empty()) return answer_with(JoinAnswer{path_, token_});
-  Refusal refusal{differences(parts, profile, ours, wanted.marks), {}, parts, loaded_ms};
-  return {BH_E_DENIED, to_bytes(refusal)};
+  if (!parts.empty()) {
+    Refusal refusal{differences(parts, profile, ours, wanted.marks), {}, parts, loaded_ms};
+    return {BH_E_DENIED, to_bytes(refusal)};
+  }
+  if (::access(path_.c_str(), F_OK) == 0) return answer_with(JoinAnswer{path_, token_});
+  if (starting) return refuse_with(BH_E_UNAVAILABLE, std::string(gateway_is_starting));
+  // The plugin that implements the transport is not installed.
+  return refuse_with(BH_E_DENIED, "it has no socket for local clients");
 }
 
 }  // namespace bulkhead::program

@@ -31,11 +31,13 @@ class LocalClients {
   // gateway runs without local clients.
   void add_to(Profile &profile) const;
 
-  // Handles a JoinRequest. Returns a JoinAnswer if the profiles have the same marks. Otherwise
-  // returns BH_E_DENIED and names the parts that differ. `loaded_ms` is the time at which the
-  // profile was loaded (LoadedProfile::loaded_ms).
-  ServiceAnswer answer(std::string_view request, const Profile &profile,
-                       std::uint64_t loaded_ms) const;
+  // Handles a JoinRequest. Returns a JoinAnswer if the profiles have the same marks. If they
+  // differ, returns BH_E_DENIED and names the parts that differ. `loaded_ms` is the time at which
+  // the profile was loaded (LoadedProfile::loaded_ms). If the socket for local clients does not
+  // exist, returns BH_E_UNAVAILABLE with gateway_is_starting while the gateway is starting, and
+  // BH_E_DENIED afterwards.
+  ServiceAnswer answer(std::string_view request, const Profile &profile, std::uint64_t loaded_ms,
+                       bool starting) const;
 
  private:
   std::string differences(const std::vector<std::string> &parts, const Profile &profile,

@@ -80,7 +80,7 @@ TEST_CASE("a program with an equal profile gets the transport's token") {
   World world;
   world.listens();
   const ServiceAnswer answer =
-      world.clients.answer(World::request(world.profile), world.profile, loaded_ms);
+      world.clients.answer(World::request(world.profile), world.profile, loaded_ms, false);
   REQUIRE(answer.code == BH_OK);
   JoinAnswer joined;
   REQUIRE(from_bytes(answer.value, &joined));
@@ -101,7 +101,7 @@ TEST_CASE("the reason names the folder and its servers") {
   }
   const std::string here = std::filesystem::current_path().string();
   const auto answer_to = [&](const Profile &other) {
-    return message_of(world.clients.answer(World::request(other), world.profile, loaded_ms));
+    return message_of(world.clients.answer(World::request(other), world.profile, loaded_ms, false));
   };
   CHECK(answer_to(world.profile) ==
         "its configuration differs: working directory; it was started in " + here +
@@ -122,7 +122,7 @@ TEST_CASE("a program with a different profile gets the names of the differing pa
   other.pins.mode =
       other.pins.mode == PinRules::Mode::off ? PinRules::Mode::enforce : PinRules::Mode::off;
   const ServiceAnswer answer =
-      world.clients.answer(World::request(other), world.profile, loaded_ms);
+      world.clients.answer(World::request(other), world.profile, loaded_ms, false);
   CHECK(answer.code == BH_E_DENIED);
   CHECK(message_of(answer) ==
         "its configuration differs: pins, server one (its definition or a variable in it)");
@@ -160,7 +160,8 @@ TEST_CASE(
     std::ofstream(file) << "#!/bin/sh\n";
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   }
-  const std::string shown = message_of(world.clients.answer(request, world.profile, loaded_ms));
+  const std::string shown =
+      message_of(world.clients.answer(request, world.profile, loaded_ms, false));
   const std::string folder = world.folder.path + "/a/";
   CHECK(shown ==
         "its configuration differs: program of server list, program of server shell, server extra "
@@ -185,7 +186,7 @@ TEST_CASE("the reason names the variable that the gateway does not have") {
     world.profile.servers.push_back(def);
   }
   const std::string shown =
-      message_of(world.clients.answer(World::request(there), world.profile, loaded_ms));
+      message_of(world.clients.answer(World::request(there), world.profile, loaded_ms, false));
   for (const std::string name : {"keyed", "named"}) {
     CHECK(shown.find("; in the gateway, server " + name +
                      " is disabled: the environment variable KEY is not set; variables are read "
@@ -206,21 +207,37 @@ TEST_CASE("the response that rejects a request is written and parsed without los
 TEST_CASE("no program can join while the transport does not listen") {
   World world;
   const ServiceAnswer answer =
-      world.clients.answer(World::request(world.profile), world.profile, loaded_ms);
+      world.clients.answer(World::request(world.profile), world.profile, loaded_ms, false);
   CHECK(answer.code == BH_E_DENIED);
   CHECK(message_of(answer) == "it has no socket for local clients");
+}
+
+TEST_CASE("a gateway that is starting says so, and rejects a different profile at once") {
+  World world;
+  const auto ask = [&](const Profile &profile) {
+    return world.clients.answer(World::request(profile), world.profile, loaded_ms, true);
+  };
+  const ServiceAnswer answer = ask(world.profile);
+  CHECK(answer.code == BH_E_UNAVAILABLE);
+  CHECK(message_of(answer) == gateway_is_starting);
+  Profile other = world.profile;
+  other.servers.push_back(other.servers.front());
+  other.servers.back().name = "different";
+  CHECK(ask(other).code == BH_E_DENIED);
 }
 
 TEST_CASE("invalid requests are rejected") {
   World world;
   world.listens();
-  CHECK(world.clients.answer("", world.profile, loaded_ms).code == BH_E_INVALID);
-  CHECK(world.clients.answer("garbage", world.profile, loaded_ms).code == BH_E_INVALID);
+  CHECK(world.clients.answer("", world.profile, loaded_ms, false).code == BH_E_INVALID);
+  CHECK(world.clients.answer("garbage", world.profile, loaded_ms, false).code == BH_E_INVALID);
   JoinRequest request{"short", {}};
-  CHECK(world.clients.answer(to_bytes(request), world.profile, loaded_ms).code == BH_E_INVALID);
+  CHECK(world.clients.answer(to_bytes(request), world.profile, loaded_ms, false).code ==
+        BH_E_INVALID);
   request.key = std::string(mark_key_bytes, 'k');
   for (std::size_t i = 0; i <= max_marks; ++i) request.marks[std::to_string(i)] = "x";
-  CHECK(world.clients.answer(to_bytes(request), world.profile, loaded_ms).code == BH_E_INVALID);
+  CHECK(world.clients.answer(to_bytes(request), world.profile, loaded_ms, false).code ==
+        BH_E_INVALID);
 }
 
 TEST_CASE("the body of POST /join is written and parsed without loss") {

@@ -1,8 +1,11 @@
 #include "shared/running_gateway.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/complain.hpp"
@@ -16,7 +19,8 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr int http_ok = 200, http_not_found = 404, http_not_allowed = 405;
+constexpr int http_ok = 200, http_not_found = 404, http_not_allowed = 405, http_unavailable = 503;
+constexpr std::uint64_t start_poll_ms = 50;
 
 // Returns the process ID in the name of a socket: "4711-123456.sock" -> "4711".
 std::string pid_of(const std::string &socket) {
@@ -40,6 +44,11 @@ std::string own_view(const Profile &profile, const Refusal &refusal) {
     out += "; `bulkhead reload` applies changed files";
   }
   return out;
+}
+
+bool is_starting(const FoundGateway &gateway) {
+  return gateway.status == http_unavailable &&
+         bh::json::member_text(gateway.answer, "error") == gateway_is_starting;
 }
 
 // Prints the servers of the project file that the running gateway does not use either.
@@ -91,6 +100,7 @@ GatewaySearch find_running_gateway(const Profile &profile) {
       out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;
     }
+    out.starting = out.starting || is_starting(gateway);
     if (out.reason.empty()) out.reason = reason_of(gateway, profile);
   }
   return out;
@@ -98,7 +108,12 @@ GatewaySearch find_running_gateway(const Profile &profile) {
 
 std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile) {
   if (arguments.own) return std::nullopt;
+  const std::uint64_t until_ms = bh::monotonic_ms() + max_start_wait_ms;
   GatewaySearch search = find_running_gateway(profile);
+  while (!search.found && search.starting && bh::monotonic_ms() < until_ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(start_poll_ms));
+    search = find_running_gateway(profile);
+  }
   if (!search.found && !search.reason.empty()) {
     complain("no running gateway can be used, so servers are started: " + search.reason);
   }

@@ -9,6 +9,8 @@
 
 namespace bulkhead::program {
 
+inline constexpr std::uint64_t max_start_wait_ms = 10'000;
+
 struct RunningGateway {
   std::string pid, socket;  // process ID and service socket of the gateway
   std::string path, token;  // path and token of its socket for local clients
@@ -21,7 +23,8 @@ struct RunningGateway {
 
 struct GatewaySearch {
   std::optional<RunningGateway> found;
-  std::string reason;  // why no running gateway can be used; empty if none is running
+  std::string reason;     // why no running gateway can be used; empty if none is running
+  bool starting = false;  // a gateway with the same configuration is starting
 };
 
 // Sends a join request to each running gateway, one after another, and waits up to status_wait_ms
@@ -30,6 +33,7 @@ struct GatewaySearch {
 GatewaySearch find_running_gateway(const Profile &profile);
 
 // Finds a running gateway for a command. Returns nullopt if --own is set or no gateway is suitable.
+// If a gateway with the same configuration is starting, waits up to max_start_wait_ms for it.
 // If gateways are running but none is suitable, prints the reason to standard error. If one is
 // suitable, prints the unapproved servers of the project file, which were not compared.
 std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile);

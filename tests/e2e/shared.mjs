@@ -1,7 +1,7 @@
 // Tests that `bulkhead stdio`, `tools` and `call` use the servers of a running gateway with the
 // same configuration.
 import { execFile, spawn } from 'node:child_process';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -371,6 +371,34 @@ test('serve --no-listen opens no address and serves local clients', async (t) =>
   const client = await join_(t, gateway);
   assert.deepEqual((await client.toolNames()).sort(), names);
   assert.equal(serversBelow(client), 0);
+});
+
+// A gateway that is starting has its service socket before its socket for clients.
+test('a command waits for a gateway that is starting, and starts servers only when it cannot be used', async (t) => {
+  const config = t.path('gateway.json');
+  writeFileSync(config, JSON.stringify({ mcpServers: servers(t) }));
+  const runtime = t.path('runtime');
+  mkdirSync(join(runtime, 'bulkhead'), { recursive: true, mode: 0o700 });
+  const answers = [
+    [503, { error: 'it is starting' }],
+    [503, { error: 'it is starting' }],
+    [409, { error: 'its configuration differs: server a', parts: ['server a'], loaded_ms: 1 }],
+  ];
+  const asked = [];
+  const starting = createServer((req, res) => {
+    asked.push(req.url);
+    const [status, body] = answers.shift() ?? [500, {}];
+    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise((done) => starting.listen(join(runtime, 'bulkhead', `${process.pid}-1.sock`), done));
+  t.defer(() => starting.close());
+  const home = t.path('home');
+  const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), XDG_RUNTIME_DIR: runtime };
+  const { stdout, stderr } = await execute(program, ['tools', '--json', '--config', config], { env, cwd: t.dir, timeout: 20_000 });
+  assert.deepEqual(asked, ['/join', '/join', '/join']);
+  assert.deepEqual(JSON.parse(stdout).tools.map((tool) => tool.name).sort(), names);
+  assert.match(stderr, /so servers are started: the gateway with pid \d+: its configuration differs/);
+  assert.doesNotMatch(stderr, /starting/);
 });
 
 // ---- attacks -----------------------------------------------------------------------------------
