@@ -210,7 +210,7 @@ TEST_CASE("details are masked like all other strings") {
 }
 
 #ifndef BH_NO_THREADS_AFTER_FORK
-TEST_CASE("full: records reported as committed are in the file after a crash") {
+TEST_CASE("full: records reported as committed are in the file after a crash", "[kill]") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;

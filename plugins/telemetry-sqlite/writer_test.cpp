@@ -820,7 +820,7 @@ TEST_CASE("signed rows are on disk, even if another process prevents copying the
   w.stop();
 }
 
-TEST_CASE("after a kill at any time, no file is damaged, and missing rows are detected") {
+TEST_CASE("after a kill at any time, no file is damaged, and missing rows are detected", "[kill]") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;
