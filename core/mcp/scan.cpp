@@ -333,11 +333,14 @@ bool Scanner::result() noexcept {
 }
 
 void Scanner::result_member(std::string_view name, Range member) noexcept {
-  Range *range = name == "resultType"   ? &out_->result_type
-                 : name == "ttlMs"      ? &out_->ttl_ms
-                 : name == "cacheScope" ? &out_->cache_scope
-                 : name == "_meta"      ? &out_->result_meta
-                                        : nullptr;
+  if (name.find('\\') != name.npos) out_->result_escapes = true;
+  Range *range = name == "resultType"      ? &out_->result_type
+                 : name == "ttlMs"         ? &out_->ttl_ms
+                 : name == "cacheScope"    ? &out_->cache_scope
+                 : name == "_meta"         ? &out_->result_meta
+                 : name == "requestState"  ? &out_->request_state
+                 : name == "inputRequests" ? &out_->input_requests
+                                           : nullptr;
   if (range == nullptr) return;
   if (!range->empty()) out_->result_twice = true;
   *range = member;
@@ -382,6 +385,10 @@ bool Scanner::meta() noexcept {
     return keep_value(&(out_->*rule.range), below(3));
   });
   if (!read) return false;
+  constexpr std::uint32_t request_bits = ((1u << std::size(request_meta_rules)) - 1)
+                                         << first_request_name;
+  const auto others = static_cast<std::uint32_t>(std::popcount(names.seen() & ~request_bits));
+  out_->meta_others = names.unknown() + others;
   out_->meta = {offset(start), offset(cursor_.at())};
   return true;
 }

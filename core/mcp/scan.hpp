@@ -129,6 +129,8 @@ struct Scan {
   Range meta_client_info;   // .../clientInfo: object
   Range meta_log_level;     // .../logLevel: string
   bool modern = false;      // params._meta has .../protocolVersion, with any value
+  // The number of members of params._meta other than these four.
+  std::uint32_t meta_others = 0;
   // True if params._meta.progressToken has an invalid type or more than max_progress_token bytes.
   // Such a message is rejected.
   bool bad_progress_token = false;
@@ -153,7 +155,11 @@ struct Scan {
   Range ttl_ms;               // ttlMs
   Range cache_scope;          // cacheScope
   Range result_meta;          // _meta
+  Range request_state;        // requestState
+  Range input_requests;       // inputRequests
   bool result_twice = false;  // one of these names occurs twice
+  // The name of a member of `result` has an escape sequence, so it may be one of these names.
+  bool result_escapes = false;
 
   bool has_to_drop() const noexcept { return unknown_members != 0 || bad_traces != 0; }
 };

@@ -198,6 +198,42 @@ TEST_CASE("the members of _meta that describe a request are located, each at mos
   }
 }
 
+TEST_CASE("the members of _meta that do not describe the request are counted") {
+  const std::string revision = R"("io.modelcontextprotocol/protocolVersion":"v")";
+  const std::string escaped = R"("io.modelcontextprotocol\/clientInfo":{})";
+  const auto others = [](const std::string &members) {
+    const auto outcome = run(with_params(R"({"_meta":{)" + members + "}}"));
+    REQUIRE(outcome.ok);
+    return outcome.scan.meta_others;
+  };
+  CHECK(others("") == 0);
+  CHECK(others(revision) == 0);
+  CHECK(others(revision + "," + escaped) == 0);
+  CHECK(others(revision + R"(,"a":1,"a":2)") == 2);
+  CHECK(others(R"("progressToken":1,"traceparent":"x",)" + revision) == 2);
+}
+
+TEST_CASE("members of results that are new in 2026-07-28 are located") {
+  const auto text_of = [](const std::string &members) {
+    return R"({"jsonrpc":"2.0","id":7,"result":{)" + members + "}}";
+  };
+  const std::string members =
+      R"("requestState":"s","a":{"resultType":"x"},"inputRequests":{},"resultType":"input_required")";
+  const std::string text = text_of(members);
+  const auto found = run(text);
+  REQUIRE(found.ok);
+  CHECK(found.scan.request_state.in(text) == R"("requestState":"s")");
+  CHECK(found.scan.input_requests.in(text) == R"("inputRequests":{})");
+  CHECK(found.scan.result_type.in(text) == R"("resultType":"input_required")");
+  CHECK_FALSE(found.scan.result_twice);
+  CHECK_FALSE(found.scan.result_escapes);
+  CHECK(run(text_of(R"("requestState":1,"requestState":2)")).scan.result_twice);
+  CHECK(run(text_of(R"("inputRequests":{},"inputRequests":{})")).scan.result_twice);
+  const auto escaped = run(text_of(R"("request\u0053tate":1)"));
+  CHECK(escaped.scan.result_escapes);
+  CHECK(escaped.scan.request_state.empty());
+}
+
 TEST_CASE("values with an unexpected type count as absent") {
   // These members are not defined for the method, so their types are not checked.
   const std::string m = with_params(

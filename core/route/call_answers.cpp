@@ -7,6 +7,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
+#include "mcp/member_value.hpp"
 #include "route/answer_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
@@ -47,7 +48,7 @@ std::uint32_t form_error(const ResultForm &form, const Message &answer, Splice *
 void add_members(const ResultForm &form, const Message &answer, Splice *splice) {
   const mcp::Range result = answer.scan->result;
   if (!answer[result].starts_with('{')) return;
-  const std::string_view members = form.members(answer[result]);
+  const std::string_view members = form.members(answer);
   splice->insert(result.begin + 1, members);
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
 }
@@ -196,7 +197,8 @@ bool CallAnswers::asked_for_urls(Call &call, const Message &answer) {
 namespace {
 
 // What a client of 2026-07-28 may read in a result. Names and the type are unescaped before they
-// are compared, whereas the scanner recognizes only names without escape sequences.
+// are compared, whereas the scanner recognizes only names without escape sequences. The members are
+// therefore read again only if a name has escape sequences or occurs twice.
 struct ClientReading {
   bool typed = false;        // has a type
   bool is_task = false;      // its type may be "task"
@@ -205,9 +207,20 @@ struct ClientReading {
   std::uint32_t states = 0;  // number of members `requestState`
   std::string_view state{};  // value of the last one
 
-  static ClientReading of(std::string_view result) {
+  static ClientReading of(const Message &answer) {
+    const mcp::Scan &scan = *answer.scan;
+    if (scan.result_escapes || scan.result_twice) return of_members(answer[scan.result]);
     ClientReading out;
-    if (!result.starts_with('{')) return out;
+    out.asks = !scan.input_requests.empty();
+    if (!scan.result_type.empty()) out.add_type(mcp::member_value(answer[scan.result_type]));
+    out.states = scan.request_state.empty() ? 0 : 1;
+    out.state = mcp::member_value(answer[scan.request_state]);
+    return out;
+  }
+
+ private:
+  static ClientReading of_members(std::string_view result) {
+    ClientReading out;
     mcp::for_each_member(result, [&out](std::string_view key, std::string_view value) {
       const std::string_view name = key.substr(1, key.size() - 2);
       if (mcp::json::same_text(name, "inputRequests")) out.asks = true;
@@ -219,7 +232,6 @@ struct ClientReading {
     return out;
   }
 
- private:
   void add_type(std::string_view value) {
     std::string scratch;
     const std::string_view type =
@@ -240,7 +252,7 @@ struct ClientReading {
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const std::string_view result = answer[answer.scan->result];
-  const ClientReading read = ClientReading::of(result);
+  const ClientReading read = ClientReading::of(answer);
   if (read.is_task && !describes_task(call.task, call.method, result)) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + call.server + "\" sent a task that was not requested",

@@ -65,6 +65,10 @@ bool remove_client_meta(Splice *splice, const Message &request, bool replaced) n
   const mcp::Range meta = request.scan->meta;
   if (meta.empty()) return false;
   if (!replaced && !request.scan->modern) return has_members(request[meta]);
+  if (request.scan->meta_others == 0) {
+    splice->remove({meta.begin + 1, meta.end - 1});
+    return false;
+  }
   return remove_from_meta(splice, request, &mcp::is_request_meta);
 }
 

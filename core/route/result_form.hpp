@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "route/list_hints.hpp"
+#include "route/message.hpp"
 
 namespace bulkhead {
 
@@ -19,6 +20,8 @@ class ResultForm {
   // Returns members to insert at the beginning of a result, without braces. `result` is the result
   // object. The returned text is valid until the next request is handled.
   virtual std::string_view members(std::string_view result) const = 0;
+  // The same for a server's result.
+  virtual std::string_view members(const Message &answer) const = 0;
   // Returns the members of a list that the gateway has composed, without braces.
   virtual std::string list_members(const ListHints &hints) const = 0;
 

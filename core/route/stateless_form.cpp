@@ -2,6 +2,7 @@
 
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
+#include "mcp/member_value.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
@@ -47,8 +48,26 @@ unsigned StatelessForm::has_of(std::string_view result) {
   return has;
 }
 
+unsigned StatelessForm::has_of(const Message &answer) {
+  const mcp::Scan &scan = *answer.scan;
+  if (scan.result_escapes || scan.result_twice) return has_of(answer[scan.result]);
+  unsigned has = 0;
+  if (!scan.result_meta.empty()) has |= meta;
+  if (!scan.result_type.empty()) {
+    has |= type;
+    if (mcp::member_value(answer[scan.result_type]) != R"("complete")") has |= ttl | scope;
+  }
+  if (!scan.ttl_ms.empty()) has |= ttl;
+  if (!scan.cache_scope.empty()) has |= scope;
+  return has;
+}
+
 std::string_view StatelessForm::members(std::string_view result) const {
   return texts_[has_of(result)];
+}
+
+std::string_view StatelessForm::members(const Message &answer) const {
+  return texts_[has_of(answer)];
 }
 
 std::string StatelessForm::list_members(const ListHints &hints) const {

@@ -24,6 +24,7 @@ class StatelessForm final : public ResultForm {
   void set_server_info(std::string_view info);
 
   std::string_view members(std::string_view result) const override;
+  std::string_view members(const Message &answer) const override;
   std::string list_members(const ListHints &hints) const override;
   ErrorForm error(std::int32_t code) const override;
 
@@ -31,6 +32,7 @@ class StatelessForm final : public ResultForm {
   // The members that a result already has, as bits. Combinations are indexes into texts_.
   enum Has : unsigned { type = 1, ttl = 2, scope = 4, meta = 8, combinations = 16 };
   static unsigned has_of(std::string_view result);
+  static unsigned has_of(const Message &answer);
   std::string text_for(unsigned has, std::string_view info) const;
 
   const bool cacheable_;

@@ -20,6 +20,15 @@ StatelessForm form_of(bool cacheable) {
   return form;
 }
 
+// Returns the members that are inserted into a server's response with this result.
+std::string_view members_of_answer(const StatelessForm &form, const std::string &result) {
+  const std::string text = R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}";
+  mcp::Scan scan;
+  mcp::ScanError error;
+  REQUIRE(mcp::scan(text, &scan, &error));
+  return form.members(Message{text, &scan});
+}
+
 }  // namespace
 
 TEST_CASE("missing members are inserted before the members of a result") {
@@ -40,11 +49,16 @@ TEST_CASE("missing members are inserted before the members of a result") {
            {R"({"ttlMs":5,"result\u0054ype":"complete"})",
             "{" + name + R"(,"ttlMs":5,"result\u0054ype":"complete"})",
             R"({"cacheScope":"private",)" + name + R"(,"ttlMs":5,"result\u0054ype":"complete"})"},
+           {R"({"resultType":"input_required","result\u0054ype":"complete"})",
+            "{" + name + R"(,"resultType":"input_required","result\u0054ype":"complete"})",
+            "{" + name + R"(,"resultType":"input_required","result\u0054ype":"complete"})"},
            {R"({"resultType":"input_required","requestState":"s"})",
             "{" + name + R"(,"resultType":"input_required","requestState":"s"})",
             "{" + name + R"(,"resultType":"input_required","requestState":"s"})"}}) {
     INFO(result);
     CHECK(formed_result(plain, result) == p);
+    CHECK(members_of_answer(plain, result) == plain.members(result));
+    CHECK(members_of_answer(cacheable, result) == cacheable.members(result));
     CHECK(formed_result(cacheable, result) == c);
     CHECK(mcp::valid_json(c));
   }

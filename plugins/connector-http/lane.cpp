@@ -79,11 +79,15 @@ std::string Lane::head(std::string_view method, std::string_view target, bool re
 }
 
 void Lane::build_heads() {
-  post_head_ = post_head({});
+  post_head_ = head("POST", post_url_.target, true).append(content_headers);
+  post_head_without_revision_ = head("POST", post_url_.target, false).append(content_headers);
 }
 
 std::string Lane::post_head(const LaneHeaders &headers) const {
-  return head("POST", post_url_.target, !headers.revision).append(content_headers) += headers.lines;
+  const std::string &common = headers.revision ? post_head_without_revision_ : post_head_;
+  std::string out;
+  out.reserve(common.size() + headers.lines.size());
+  return out.append(common).append(headers.lines);
 }
 
 std::string Lane::get_head(std::string_view last_event_id) const {

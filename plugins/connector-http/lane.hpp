@@ -139,6 +139,7 @@ class Lane {
   Wire wire_ = Wire::streamable;
   std::string session_, revision_;
   std::string post_head_;  // depends on session_, revision_ and post_url_
+  std::string post_head_without_revision_;
   Url post_url_;
   std::vector<Post *> posts_;
   EventStream stream_;

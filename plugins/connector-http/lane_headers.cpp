@@ -20,6 +20,9 @@ bool may_be_set(std::string_view name) {
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error) {
   const auto headers = bh::headers(message);
   if (const bh_status s = bh::check_headers(headers, error); s != BH_OK) return s;
+  std::size_t bytes = 0;
+  for (const bh_header &header : headers) bytes += header.name.n + header.value.n + 4;
+  out->lines.reserve(bytes);
   for (const bh_header &header : headers) {
     const std::string_view name = bh::view(header.name);
     if (!may_be_set(name)) {

@@ -15,23 +15,29 @@
 
 namespace bh {
 
+// What each byte may be part of.
+struct HeaderBytes {
+  bool token[256] = {}, value[256] = {};
+  constexpr HeaderBytes() {
+    for (const unsigned char c : std::string_view("!#$%&'*+-.^_`|~0123456789")) token[c] = true;
+    for (int c = 'a'; c <= 'z'; ++c) token[c] = token[c - 'a' + 'A'] = true;
+    for (int c = 0; c < 256; ++c) value[c] = (c >= 0x20 || c == '\t') && c != 0x7F;
+  }
+};
+inline constexpr HeaderBytes header_bytes;
+
 // Returns true if the text is a token (RFC 9110, section 5.6.2). Header names must be tokens.
 inline bool is_token(std::string_view text) noexcept {
-  const auto fits = [](char c) {
-    const char lower = static_cast<char>(c | 0x20);
-    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return header_bytes.token[static_cast<unsigned char>(c)];
+  });
 }
 
 // Returns true if the text is a valid header value: it must not contain control characters other
 // than tabs.
 inline bool is_header_value(std::string_view text) noexcept {
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    const auto u = static_cast<unsigned char>(c);
-    return (u < 0x20 && u != '\t') || u == 0x7F;
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return header_bytes.value[static_cast<unsigned char>(c)]; });
 }
 
 // Checks headers against the rules of bh_header. Returns BH_E_INVALID if a header is invalid. The
