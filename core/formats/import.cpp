@@ -98,6 +98,7 @@ class ServerWriter {
     if (!headers_.empty()) out += '[' + table() + ".headers]\n" + headers_;
     return out;
   }
+  std::string toml() const { return '[' + table() + "]\n" + body(); }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &variables() const { return listed_; }
   // Returns true if the URL is a reference. In that case, the server can be validated only if the
@@ -360,21 +361,20 @@ class ServerWriter {
 
   std::string clean_url(const std::string &original) {
     std::string url = without_inputs(expand_folders(original));
-    url = url.substr(0, url.find('#'));
     const std::size_t scheme = url.find("://");
     std::string out = scheme == std::string::npos ? "" : url.substr(0, scheme + 3);
-    std::string rest = url.substr(out.size());
-    const std::size_t end = rest.find_first_of("/?");
-    std::string authority = rest.substr(0, end);
-    if (const std::size_t at = authority.rfind('@'); at != std::string::npos) {
-      authority.erase(0, at + 1);
+    const std::size_t userinfo = out.empty() ? std::string::npos : userinfo_end(url, out.size());
+    std::string rest = url.substr(userinfo == std::string::npos ? out.size() : userinfo + 1);
+    rest = rest.substr(0, rest.find('#'));
+    if (userinfo != std::string::npos) {
       comment(
           "its url contained user:password@; set the variable to \"Basic \" followed by the base64 "
           "of user:password");
       headers_ +=
           "Authorization = " + toml_string("${env:" + variable("Authorization") + "}") + '\n';
     }
-    out += authority;
+    const std::size_t end = rest.find_first_of("/?");
+    out += rest.substr(0, end);
     if (end == std::string::npos) return out;
     rest.erase(0, end);
     const std::size_t query = rest.find('?');
@@ -387,6 +387,7 @@ class ServerWriter {
   // variables.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
+    std::map<std::string, int> used;  // how many variables have been made from each name
     std::size_t from = 0;
     while (true) {
       const std::size_t end = std::min(text.find(separator, from), text.size());
@@ -398,7 +399,12 @@ class ServerWriter {
                           ((equals != std::string::npos && credential_name(name)) ||
                            credential_value(value) || token_like(value));
       if (equals != std::string::npos) out += name + '=';
-      out += secret ? "${env:" + variable(name) + "}" : value;
+      if (!secret) {
+        out += value;
+      } else {
+        const int number = ++used[name];
+        out += "${env:" + variable(number == 1 ? name : name + '_' + std::to_string(number)) + '}';
+      }
       if (end == text.size()) return out;
       out += separator;
       from = end + 1;
@@ -473,30 +479,36 @@ class Importer {
       return;
     }
     const std::string base = loadable_name(entry.name);
-    ServerWriter first(config, entry, base, variables_);
-    first.write();
-    const auto same = bodies_.find(base);
-    if (same == bodies_.end()) return write(entry, base, base, first);
-    if (same->second == first.body()) {
-      add_place(base, entry);
-      out_ += "# " + in_quotes(entry.name) + " is identical to [" + first.table() + "] above\n";
-      return;
+    std::string name = base, base_toml;
+    for (int suffix = 2;; ++suffix) {
+      ServerWriter writer(config, entry, name, variables_);
+      writer.write();
+      const auto taken = bodies_.find(name);
+      if (taken == bodies_.end()) return write(entry, name, {base, base_toml}, writer);
+      if (taken->second == writer.body()) {
+        add_place(name, entry);
+        out_ += "# " + in_quotes(entry.name) + " is identical to [" + writer.table() + "] above\n";
+        return;
+      }
+      if (base_toml.empty()) base_toml = writer.toml();
+      name = base + '-' + std::to_string(suffix);
     }
-    std::string name = base;
-    for (int i = 2; bodies_.contains(name); ++i) name = base + '-' + std::to_string(i);
-    ServerWriter second(config, entry, name, variables_);
-    second.write();
-    write(entry, name, base, second);
   }
 
-  void write(const Member &entry, const std::string &name, const std::string &base,
+  // The name without a suffix and, if `name` has a suffix, the server's tables with that name.
+  struct Base {
+    const std::string &name, &toml;
+  };
+
+  void write(const Member &entry, const std::string &name, const Base &base,
              const ServerWriter &writer) {
-    const std::string text = '[' + writer.table() + "]\n" + writer.body();
+    const std::string text = writer.toml();
     const std::string named =
         name != entry.name ? "# originally named " + in_quotes(entry.name) + "\n" : std::string();
     const std::string why = refused(text, writer.url_is_reference());
     out_ += named;
-    servers_.push_back({name, base, from_ + named + text, why, writer.variables(), index_, {}});
+    servers_.push_back(
+        {name, base.name, from_ + named + text, base.toml, why, writer.variables(), index_, {}});
     if (!why.empty()) {
       out_ += "# skipped because it is invalid: " + printable(why, 400) + "\n# ";
       for (const char c : text.substr(0, text.size() - 1)) {

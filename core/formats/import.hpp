@@ -37,7 +37,8 @@ struct ImportedServer {
   std::string base;  // the name without the suffix
   // A comment with the server's origin, followed by its tables [mcpServers.NAME].
   std::string toml;
-  std::string refused;  // the reason why load_profile() would reject the server; otherwise empty
+  std::string base_toml;  // if the name has a suffix, the tables with the name `base`
+  std::string refused;    // the reason why load_profile() would reject the server; otherwise empty
   std::vector<std::string> variables;  // see import_profile()
   std::size_t config = 0;              // index into `found` of the file that contains the server
   // A client's file in which the server is configured and not disabled.

@@ -341,6 +341,49 @@ TEST_CASE("an imported server lists the files of all clients that start it") {
         "off-2: my-time:Gemini CLI/my time, time-2:Gemini CLI/time, ");
 }
 
+TEST_CASE("a server that two clients define differently from a third is imported once") {
+  const Folders f;
+  const auto servers = [](const std::string &command) {
+    return R"({"mcpServers": {"time": {"command": ")" + command +
+           R"(", "env": {"TOKEN": "1"}}, "b": {"command": ")" + command + R"("}}})";
+  };
+  f.write(f.home + "/.claude.json", servers("x"));
+  f.write(f.home + "/.cursor/mcp.json", servers("y"));
+  f.write(f.home + "/.gemini/settings.json", servers("y"));
+  const auto found = find_client_configs(f.home, f.cwd, false);
+  std::vector<std::string> all;
+  for (const ImportedServer &server : import_servers(found, {})) {
+    std::string text = server.name;
+    for (const auto &place : server.places) text += ' ' + found[place.config].client;
+    all.push_back(text);
+    CHECK(server.base_toml.empty() == (server.name == server.base));
+    CHECK(has(server.toml, "${env:TIME_2_TOKEN}") == (server.name == "time-2"));
+    CHECK(has(server.base_toml, "${env:TIME_TOKEN}") == (server.name == "time-2"));
+  }
+  CHECK(all == std::vector<std::string>{"time Claude Code", "b Claude Code",
+                                        "time-2 Cursor Gemini CLI", "b-2 Cursor Gemini CLI"});
+}
+
+TEST_CASE("each credential in a URL is replaced, and gets a variable of its own") {
+  const Folders f;
+  const std::string one = "canary-8d1f0c-1234567890", two = "canary-8d1f0c-0987654321";
+  f.write(f.home + "/.claude.json",
+          R"({"mcpServers": {
+            "a": {"url": "https://h/)" +
+              one + "/x/" + two + R"("},
+            "b": {"url": "https://h/?token=)" +
+              one + "&token=" + two + R"("},
+            "c": {"url": "https://user:canary-8d1f0c/a#b?c@h:8/mcp?k=1#end"}}})");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, false), &secrets);
+  INFO(text);
+  CHECK(text.find(kCanary) == std::string::npos);
+  CHECK(has(text, "\"https://h/${env:A_PATH}/x/${env:A_PATH_2}\""));
+  CHECK(has(text, "\"https://h/?token=${env:B_TOKEN}&token=${env:B_TOKEN_2}\""));
+  CHECK(has(text, "\"https://h:8/mcp?k=1\""));
+  CHECK(secrets.size() == 5);
+}
+
 TEST_CASE("entries for this gateway are not imported") {
   const Folders f;
   f.write(f.home + "/.cursor/mcp.json",

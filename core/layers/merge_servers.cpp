@@ -144,7 +144,7 @@ class Merger {
     if (!server.refused.empty() || there == nullptr) {
       merged.state = State::refused;
     } else if (const Node *base = before_.find(server.base);
-               base != nullptr && differences_of(*base, *there).empty()) {
+               base != nullptr && is_same_under_base_name(server, *base)) {
       // the same definition exists under the name without the suffix
       merged.state = State::kept;
       merged.name = server.base;
@@ -168,6 +168,14 @@ class Merger {
   }
 
  private:
+  // The variables of credentials contain the server's name, so the definition that would have the
+  // name without the suffix is compared.
+  static bool is_same_under_base_name(const ImportedServer &server, const Node &base) {
+    const Node tables = servers_in({"import", "import.toml", server.base_toml});
+    const Node *definition = tables.find(server.base);
+    return definition != nullptr && differences_of(base, *definition).empty();
+  }
+
   Result<void> write(const MergedServer &merged) {
     std::string tables = merged.from->toml;
     if (merged.state == State::replaced) {

@@ -13,12 +13,19 @@ namespace {
 
 using MergeTexts = std::vector<std::string>;
 
-ImportedServer imported_server(const std::string &name, const std::string &keys,
-                               const std::string &base = {}) {
+ImportedServer imported_server(const std::string &name, const std::string &keys) {
   ImportedServer out;
-  out.name = name;
-  out.base = base.empty() ? name : base;
+  out.name = out.base = name;
   out.toml = "# From a client\n[mcpServers." + name + "]\n" + keys;
+  return out;
+}
+
+// Returns a server with a suffix. `base_keys` are its keys if it had the name `base`.
+ImportedServer suffixed_server(const std::string &name, const std::string &keys,
+                               const std::string &base, const std::string &base_keys) {
+  ImportedServer out = imported_server(name, keys);
+  out.base = base;
+  out.base_toml = "[mcpServers." + base + "]\n" + base_keys;
   return out;
 }
 
@@ -174,12 +181,28 @@ TEST_CASE(
     "a server with a suffix is kept under its original name if the profile has its definition") {
   const std::vector<ImportedServer> imported = {
       imported_server("time", "command = \"other\"\n"),
-      imported_server("time-2", "command = \"uvx\"\nargs = [\"time\"]\n", "time"),
-      imported_server("time-3", "command = \"third\"\n", "time")};
+      suffixed_server("time-2", "command = \"uvx\"\nargs = [\"time\"]\n", "time",
+                      "command = \"uvx\"\nargs = [\"time\"]\n"),
+      suffixed_server("time-3", "command = \"third\"\n", "time", "command = \"third\"\n")};
   const auto merge = merge_servers(kClockFile, imported, false);
   REQUIRE(merge);
   CHECK(merge_states(*merge) ==
         MergeTexts{"time differs command args", "time kept", "time-3 added"});
+  // Variables contain the name of the server.
+  const auto keys = [](const std::string &command, const std::string &variable) {
+    return "command = \"" + command + "\"\nenv = {TOKEN = \"${env:" + variable + "}\"}\n";
+  };
+  const ProfileLayer hub{
+      "file", "p.toml",
+      "schema = \"bulkhead.profile/1\"\n[mcpServers.hub]\n" + keys("y", "HUB_TOKEN")};
+  const auto named = merge_servers(
+      hub,
+      {imported_server("hub", keys("x", "HUB_TOKEN")),
+       suffixed_server("hub-2", keys("y", "HUB_2_TOKEN"), "hub", keys("y", "HUB_TOKEN")),
+       suffixed_server("hub-3", keys("z", "HUB_3_TOKEN"), "hub", keys("z", "HUB_TOKEN"))},
+      false);
+  REQUIRE(named);
+  CHECK(merge_states(*named) == MergeTexts{"hub differs command", "hub kept", "hub-3 added"});
 }
 
 TEST_CASE("a JSON profile receives servers as JSON, and rejected servers are omitted") {

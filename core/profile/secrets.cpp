@@ -31,15 +31,6 @@ bool half_userinfo(std::string_view authority) {
          authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
 }
 
-// Returns the position of the '@' that ends "user:password@" in a URL, or npos if there is none.
-std::size_t userinfo_end(std::string_view url, std::size_t authority) {
-  std::size_t end = url.find_first_of("/?#", authority);
-  if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
-    end = std::string_view::npos;
-  const std::size_t at = url.substr(0, end).rfind('@');
-  return at != std::string_view::npos && at >= authority ? at : std::string_view::npos;
-}
-
 std::string masked_path(std::string_view path) {
   std::string out;
   while (true) {
@@ -106,6 +97,14 @@ bool credential_name(std::string_view name) {
     if (camel || std::string_view("_-.").find(name[at - 1]) != std::string_view::npos) return true;
   }
   return false;
+}
+
+std::size_t userinfo_end(std::string_view url, std::size_t authority) {
+  std::size_t end = url.find_first_of("/?#", authority);
+  if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
+    end = std::string_view::npos;
+  const std::size_t at = url.substr(0, end).rfind('@');
+  return at != std::string_view::npos && at >= authority ? at : std::string_view::npos;
 }
 
 bool credential_value(std::string_view value) {

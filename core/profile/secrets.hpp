@@ -20,6 +20,10 @@ bool credential_value(std::string_view value);
 // Returns true if a path segment or a query part is long and has several digits, like a token.
 bool token_like(std::string_view part);
 
+// Returns the position of the '@' that ends "user:password@" in a URL, or npos if there is none.
+// `authority` is the position after "://". A password may contain slashes.
+std::size_t userinfo_end(std::string_view url, std::size_t authority);
+
 // Masks a URL for display: "***" replaces user:password, query values, and path segments that look
 // like tokens. References (${env:...}) are kept. Accepts any text.
 std::string masked_url(std::string_view url);

@@ -107,7 +107,8 @@ class JoinedStdio {
     }
     const std::uint64_t now = bh::monotonic_ms();
     if (lost_ms_ == 0) lost_ms_ = now;
-    if (now - lost_ms_ < own_after_ms + spread_ms()) return false;
+    const std::uint64_t wait_ms = search.starting ? max_start_wait_ms : own_after_ms + spread_ms();
+    if (now - lost_ms_ < wait_ms) return false;
     lost_ms_ = now;  // if the started gateway does not become ready, another one is started later
     if (starts_ >= max_starts) return false;
     ++starts_;
