@@ -64,10 +64,11 @@ class Catalogue {
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI. The first match wins:
-  // 1. A listed URI.
-  // 2. A composed URI of any source. It may be unlisted, because templates produce unlisted URIs.
-  // 3. An original URI, if exactly one source lists it or has a matching template. Clients send
-  //    original URIs because results contain them.
+  // 1. A URI that a server lists.
+  // 2. A URI with the prefix of a server, even if the server does not list it, because templates
+  //    produce URIs that are not listed.
+  // 3. A server's own URI without a prefix, if exactly one server lists it or has a matching
+  //    template. Clients send such URIs because results contain them.
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {

@@ -49,14 +49,15 @@ struct ImportedServer {
   std::vector<Place> places;
 };
 
-// Returns the servers in these files, in order and without credentials. Entries for this gateway
-// are omitted: those with the command `bulkhead`, and those with a loopback URL that has the port
-// of one of the addresses in `listens`.
+// Returns the servers in these files, in order. Values of variables, headers and URLs that look
+// like credentials are replaced; arguments that look like credentials are kept, with a comment.
+// Entries for this gateway are omitted: those with the command `bulkhead`, and those with a
+// loopback URL that has the port of one of the addresses in `listens`.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
                                            const std::vector<std::string> &listens);
 
-// Returns a TOML profile with the servers in these files. Values that look like credentials are
-// replaced with ${env:NAME} references. *variables lists the variables that must be set, as "NAME
+// Returns a TOML profile with the servers in these files. Credentials are replaced with ${env:NAME}
+// references, as in import_servers(). *variables lists the variables that must be set, as "NAME
 // from FILE": those of these references, and those to which the files themselves refer. Different
 // servers with the same name get a suffix. A server that load_profile() would reject is written as
 // a comment with the reason. The profile therefore always loads once the listed variables are set.

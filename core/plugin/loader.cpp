@@ -284,8 +284,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // Creates the Library after a successful attempt. `id` selects one of the library's plugins. If
-  // that plugin is rejected, the Library's destructor calls deinit.
+  // Creates a Library for a shared library that has been mapped and initialized. `id` selects one
+  // of its plugins. If that plugin is rejected, the Library's destructor calls deinit.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);

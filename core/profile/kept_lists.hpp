@@ -1,7 +1,7 @@
-// Defines the stored lists (tools, resources, prompts) of lazy servers. If a list from an earlier
-// run is available, the server need not be started just to obtain its list. The text of a list
-// comes from the server. The program that stores it does not interpret it; core/route/kept_list.hpp
-// does.
+// Defines the stored lists (tools, resources, prompts) of shared servers. If a list from an
+// earlier run is available, a lazy server need not be started just to obtain its list. The text of
+// a list comes from the server. The program that stores it does not interpret it;
+// core/route/kept_list.hpp does.
 #pragma once
 
 #include <cstddef>

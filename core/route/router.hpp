@@ -85,7 +85,7 @@ struct RouterHooks {
   std::string approval_hint;  // how to approve, for clients whose calls have no approver
   // Called with new or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // Called with a new or changed list of a lazy server. The function must only store the list.
+  // Called with a new or changed list of a shared server. The function must only store the list.
   std::function<void(const ListNews &)> on_list;
 };
 

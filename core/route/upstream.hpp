@@ -67,12 +67,12 @@ class Upstream {
   // Returns the time-out of a request in milliseconds. It is at most limits.timeout_ceiling_ms.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
-  // Returns true if the URI may belong to this server, according to the lists of all of its lanes,
-  // including remembered ones. Also returns true while none of the lanes has a list.
+  // Returns true if the URI may belong to this server, according to the lists that its lanes have
+  // read or that are stored. Also returns true while there are no lists.
   bool may_have(std::string_view uri) const;
 
-  // Returns the remembered list of a lazy server for clients with these capabilities, or null if it
-  // is unknown.
+  // Returns the stored list for clients with these capabilities, or null if none is stored. Only
+  // the lists of shared servers are stored.
   const std::string *kept_list(ClientCaps caps) const noexcept;
   // Stores the list. If the text is empty, which means that the list is too long, removes the
   // stored list. Returns false if lists are not stored or this list is already stored.

@@ -14,8 +14,8 @@ inline constexpr std::int32_t schema_version = 4;
 // schema_version.
 inline constexpr std::int32_t oldest_schema_version = 2;
 
-// A flag in mcp_calls.flags: isError is set in the recorded part of the tool's result. The lower 16
-// bits are reserved for the BH_RECORD_* flags.
+// A bit in mcp_calls.flags, set if the recorded part of a tool's result has isError = true. The
+// lower 16 bits are reserved for the BH_RECORD_* flags.
 inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 
 // Returns the SQL, including comments, that creates all tables in an empty file.

@@ -223,7 +223,7 @@ void TransportAggregator::drain_over() {
 
 // ---- to the client -----------------------------------------------------------------------------
 
-// Encodes one message in the client's codec and queues it.
+// Encodes one message with the client's codec and queues it.
 void TransportAggregator::queue(std::string_view text) {
   if (disconnected_) return;
   if (queue_.waiting() > 0 && queue_.waiting() + text.size() > up_->limits->write_queue_bytes) {
