@@ -484,8 +484,8 @@ void Supervisor::report_given_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// Sends the compartment's telemetry requirements to a new endpoint process, which has not received
-// them over the link yet.
+// Sends the compartment's telemetry requirements to the endpoint. A new endpoint process does not
+// know them until its link to the compartment is open.
 void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;
