@@ -68,10 +68,13 @@ if(BULKHEAD_TESTS)
   endif()
 endif()
 
-# Time limits of tests in seconds. A test needs up to five times as long with a sanitizer.
+# Time limits of tests in seconds, and the factor for the limits inside the scripts. A test needs up
+# to five times as long with a sanitizer.
+set(BULKHEAD_TEST_PATIENCE 1)
 set(BULKHEAD_TEST_TIMEOUT 120)
 set(BULKHEAD_SCRIPT_TIMEOUT 180)
 if(BULKHEAD_SANITIZE)
+  set(BULKHEAD_TEST_PATIENCE 5)
   set(BULKHEAD_TEST_TIMEOUT 600)
   set(BULKHEAD_SCRIPT_TIMEOUT 900)
 endif()

@@ -2,7 +2,7 @@
 // and can send invalid messages.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
-import { ended } from './gateway.mjs';
+import { ended, patience } from './gateway.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 
 const INFO = { name: 'bulkhead-tests', version: '1.0.0' };
@@ -373,7 +373,7 @@ export class StdioClient extends Client {
     this.write(text);
   }
   // Closes standard input. The server must then exit by itself.
-  async close(ms = 8000) {
+  async close(ms = 8000 * patience) {
     if (this.exit) return this.exit;
     this.child.stdin.end();
     const timer = new Promise((resolve) => setTimeout(resolve, ms, 'late'));

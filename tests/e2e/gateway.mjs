@@ -11,6 +11,8 @@ export const program = process.env.BULKHEAD ?? join(build, 'bin/bulkhead');
 export const fakeMcp = process.env.FAKE_MCP ?? join(build, 'tests/fake_mcp');
 export const npmDir = process.env.BULKHEAD_NPM_DIR ?? join(build, 'npm');
 export const node = process.execPath;
+// Factor for time limits within which something must happen. Larger for programs with sanitizers.
+export const patience = Number(process.env.BULKHEAD_TEST_PATIENCE ?? 1);
 export const npmBin = (path) => join(npmDir, 'node_modules', path);
 const { default: importFromNpm } = existsSync(join(npmDir, 'import.mjs'))
   ? await import(join(npmDir, 'import.mjs'))
@@ -199,10 +201,10 @@ export class Gateway {
     }
     const below = descendants(this.pid);
     this.child.kill('SIGTERM');
-    const late = sleep(8000).then(() => 'late');
+    const late = sleep(8000 * patience).then(() => 'late');
     if ((await Promise.race([this.exited, late])) === 'late') {
       this.child.kill('SIGKILL');
-      throw new Error('the gateway did not end within 8 s of SIGTERM');
+      throw new Error(`the gateway did not end within ${8 * patience} s of SIGTERM`);
     }
     for (let i = 0; i < 100 && below.some(alive); ++i) await sleep(10);
     const left = below.filter(alive);
@@ -222,7 +224,7 @@ export function runProgram(t, args, { profile, file, env, input } = {}) {
     cwd: gateway.dir,
     input,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 20_000 * patience,
   });
   if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program may exit without reading its input
   return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };

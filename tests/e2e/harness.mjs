@@ -8,13 +8,13 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Gateway } from './gateway.mjs';
+import { Gateway, patience } from './gateway.mjs';
 import { HttpClient, StdioClient } from './clients.mjs';
 import { startFakeHttp } from '../fixtures/fake_http.mjs';
 
 const tests = [];
 export function test(name, body, options = {}) {
-  tests.push({ name, body, timeout: options.timeout ?? 30_000 });
+  tests.push({ name, body, timeout: (options.timeout ?? 30_000) * patience });
 }
 
 export class Skip extends Error {}
@@ -24,6 +24,7 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 // Waits until probe() returns a true value, and returns this value. On failure, reports the last
 // error or value.
 export async function until(what, probe, ms = 5000) {
+  ms *= patience;
   const end = Date.now() + ms;
   let last;
   for (;;) {
