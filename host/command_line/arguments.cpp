@@ -527,21 +527,41 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
   return {};
 }
 
-// If an unknown option was specified, returns a line that suggests similar options. Only the
-// options of the specified command are considered.
-std::string suggested_options(const CLI::App &app) {
+// If the command can listen and the option has the name that other programs use for an address,
+// returns what to use instead.
+std::string address_hint(const CLI::App &command, std::string_view option) {
+  const auto names = {"--port", "-p", "--host", "--bind", "--address", "--addr"};
+  if (std::find(names.begin(), names.end(), option) == names.end()) return {};
+  return command.get_option_no_throw("--listen") == nullptr ? "" : "use --listen ADDRESS:PORT. ";
+}
+
+// Returns an error message for the first word that the command does not expect. This message
+// replaces CLI11's, which lists all remaining words in reverse order.
+std::string unexpected_word(const CLI::App &app) {
   const CLI::App *command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  std::vector<std::string> names;
-  for (const CLI::Option *option : command->get_options()) {
-    for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
+  std::string name = "bulkhead";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += ' ' + command->get_name();
   }
-  for (const std::string &word : command->remaining()) {
-    if (!word.starts_with("--")) continue;
-    const std::string similar = suggestion(word.substr(0, word.find('=')), names);
-    if (!similar.empty()) return similar + "\n";
+  const std::vector<std::string> words = command->remaining();
+  const auto is_option = [](const std::string &word) { return word.size() > 1 && word[0] == '-'; };
+  const auto found = std::find_if(words.begin(), words.end(), is_option);
+  const std::string help = "`" + name + " --help` lists ";
+  if (found == words.end()) {
+    const std::string word = words.empty() ? "" : " \"" + printable(words.front()) + '"';
+    return name + " does not expect the argument" + word + "; " + help + "its arguments.\n";
   }
-  return {};
+  const std::string option = found->substr(0, found->find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option *each : command->get_options()) {
+    for (const std::string &long_name : each->get_lnames()) known.push_back("--" + long_name);
+  }
+  std::string hint = address_hint(*command, option);
+  if (hint.empty() && option.starts_with("--")) hint = suggestion(option, known);
+  if (hint.ends_with('?')) hint += ' ';
+  if (hint.empty() && name == "bulkhead mcp add") hint = "put the server's command after --. ";
+  return name + " has no option \"" + printable(option) + "\"; " + hint + help + "its options.\n";
 }
 
 }  // namespace
@@ -560,13 +580,14 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   }
   try {
     app.parse(read_program(argc, argv, &out.mcp), argv);
+  } catch (const CLI::ExtrasError &) {
+    Console::get().write(unexpected_word(app));
+    return exit_usage;
   } catch (const CLI::Error &error) {
     std::ostringstream text, errors;
     const int code = app.exit(error, text, errors);
     write_stdout(text.str());
-    if (code != 0) {
-      Console::get().write("bulkhead: " + errors.str() + suggested_options(app));
-    }
+    if (code != 0) Console::get().write("bulkhead: " + errors.str());
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {

@@ -1,5 +1,7 @@
 #include "builtin-http/fetcher.hpp"
 
+#include <bulkhead/cpp/tables.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,26 +32,7 @@ bh_http_header validator_of(const Response &kept) {
   return {bh::str("if-modified-since"), bh::str(kept.header("last-modified"))};
 }
 
-Fetcher &self(void *user) noexcept {
-  return *static_cast<Fetcher *>(user);
-}
-
 }  // namespace
-
-const bh_http_handler Fetcher::handler = {
-    sizeof(bh_http_handler),
-    0,
-    [](void *user, bh_str host, bh_str address, std::uint32_t) {
-      return bh::guarded(nullptr,
-                         [&] { return self(user).on_address(bh::view(host), bh::view(address)); });
-    },
-    [](void *user, std::uint32_t status, const bh_http_header *headers, std::uint32_t n, bh_str) {
-      return bh::guarded(nullptr, [&] { return self(user).on_head(status, headers, n); });
-    },
-    [](void *user, bh_str piece) {
-      return bh::guarded(nullptr, [&] { return self(user).on_body(bh::view(piece)); });
-    },
-    [](void *user, const bh_error *error) { self(user).on_done(error); }};
 
 // ---- sending requests --------------------------------------------------------------------------
 
@@ -86,7 +69,7 @@ void Fetcher::send() {
   running_ = true;
   bh_error error = bh::make_error();
   // start() may call on_done() before it returns.
-  if (http_.start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
+  if (http_.start(host_.ctx(), &r, bh::http_handler<Fetcher>(), this, &id_, &error) >= 0) return;
   running_ = false;
   problem_ = failure(error);
   note("error", problem_);
@@ -160,7 +143,7 @@ void Fetcher::follow() {
 
 // ---- handling the response ---------------------------------------------------------------------
 
-bh_status Fetcher::on_address(std::string_view host, std::string_view address) {
+bh_status Fetcher::check_address(std::string_view host, std::string_view address) {
   if (config_.addresses.permit(address)) return BH_OK;
   denied_ = true;
   problem_ = "the address " + std::string(address) + " of " + std::string(host) +
@@ -168,11 +151,11 @@ bh_status Fetcher::on_address(std::string_view host, std::string_view address) {
   return BH_E_DENIED;
 }
 
-bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n) {
+bh_status Fetcher::on_head(std::uint32_t status, std::span<const bh_http_header> headers) {
   response_.status = status;
-  for (std::uint32_t i = 0; i < n; ++i) {
+  for (const bh_http_header &header : headers) {
     response_.headers.push_back(
-        {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
+        {std::string(bh::view(header.name)), std::string(bh::view(header.value))});
   }
   // The body of a redirect is not read. The connection can be reused only if the body is empty.
   enough_ = read_redirect();

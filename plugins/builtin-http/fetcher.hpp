@@ -12,6 +12,7 @@
 #include <bulkhead/cpp/host.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "builtin-http/cache.hpp"
@@ -54,9 +55,13 @@ class Fetcher {
   Response &response() { return response_; }
   std::uint64_t received() const { return response_.body.size(); }
 
- private:
-  static const bh_http_handler handler;
+  // ---- called by the host; see bh_http_handler ----
+  bh_status check_address(std::string_view host, std::string_view address);
+  bh_status on_head(std::uint32_t status, std::span<const bh_http_header> headers);
+  bh_status on_body(std::string_view piece);
+  void on_done(const bh_error *error);
 
+ private:
   bool judge(std::string_view prefix);
   void send();
   bool use_cache(std::uint64_t now);
@@ -70,10 +75,6 @@ class Fetcher {
   void step();
   void note(const char *decision, std::string_view reason);
 
-  bh_status on_address(std::string_view host, std::string_view address);
-  bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
-  bh_status on_body(std::string_view piece);
-  void on_done(const bh_error *error);
   bool read_redirect();
   std::string refused_head() const;
   std::string failure(const bh_error &error) const;

@@ -1,5 +1,7 @@
 #include "egress-kit/post.hpp"
 
+#include <bulkhead/cpp/tables.hpp>
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -57,10 +59,6 @@ std::string message_of(const Endpoint &endpoint, const std::string &body) {
   return out.append("\r\n").append(body);
 }
 
-Post &self(void *user) noexcept {
-  return *static_cast<Post *>(user);
-}
-
 }  // namespace
 
 // A connection attempt that the host makes on a pool thread. It may outlive the Post.
@@ -72,20 +70,6 @@ struct Post::Dial {
   std::int32_t fd = -1;
   bh_error error = bh::make_error();
 };
-
-const bh_http_handler Post::handler = {
-    sizeof(bh_http_handler),
-    0,
-    [](void *user, bh_str, bh_str address, std::uint32_t) {
-      return bh::guarded(nullptr, [&] { return self(user).on_address(bh::view(address)); });
-    },
-    [](void *user, std::uint32_t status, const bh_http_header *headers, std::uint32_t n, bh_str) {
-      return bh::guarded(nullptr, [&] { return self(user).on_head(status, headers, n); });
-    },
-    [](void *user, bh_str piece) {
-      return bh::guarded(nullptr, [&] { return self(user).on_body(bh::view(piece)); });
-    },
-    [](void *user, const bh_error *error) { self(user).on_done(error); }};
 
 std::string announce(const bh::Host &host, const Endpoint &endpoint) {
   if (endpoint.socket.empty()) return {};
@@ -182,20 +166,20 @@ void Post::request() {
   r.max_body_bytes = max_body_;
   bh_error error = bh::make_error();
   running_ = true;  // on_done may be called before start() returns
-  if (http_->start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
+  if (http_->start(host_.ctx(), &r, bh::http_handler<Post>(), this, &id_, &error) >= 0) return;
   running_ = false;
   end_later(std::string(bh::text(error)));
 }
 
-bh_status Post::on_address(std::string_view address) {
+bh_status Post::check_address(std::string_view, std::string_view address) {
   return !endpoint_.loopback || is_loopback_address(address) ? BH_OK : BH_E_DENIED;
 }
 
-bh_status Post::on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n) {
+bh_status Post::on_head(std::uint32_t status, std::span<const bh_http_header> headers) {
   answer_.status = status;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const std::string_view name = bh::view(headers[i].name);
-    if (bh::equal_ignoring_case(name, "retry-after")) take_retry_after(bh::view(headers[i].value));
+  for (const bh_http_header &header : headers) {
+    if (!bh::equal_ignoring_case(bh::view(header.name), "retry-after")) continue;
+    take_retry_after(bh::view(header.value));
   }
   return BH_OK;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,9 +41,14 @@ class Post {
 
   void start(std::string body);
 
+  // ---- called by the host; see bh_http_handler ----
+  bh_status check_address(std::string_view host, std::string_view address);
+  bh_status on_head(std::uint32_t status, std::span<const bh_http_header> headers);
+  bh_status on_body(std::string_view piece);
+  void on_done(const bh_error *error);
+
  private:
   struct Dial;
-  static const bh_http_handler handler;
 
   void dial();
   void request();
@@ -52,11 +58,7 @@ class Post {
   bool guard(F &&f);
   void end_later(std::string problem);
   void end();
-  bh_status on_address(std::string_view address);
-  bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
-  bh_status on_body(std::string_view piece);
   void take_retry_after(std::string_view value);
-  void on_done(const bh_error *error);
 
   const bh::Host &host_;
   const Endpoint &endpoint_;

@@ -41,8 +41,16 @@ test('each outcome has its exit code', async (t) => {
   for (const [words, meant] of [[['serve', '--conifg', 'x'], '--config'], [['calls', '--folow'], '--follow'], [['approvals', 'allow', '3f9c', '--minute=5'], '--minutes'], [['pins', 'approve', 'x', '--hahs', 'y'], '--hash']]) {
     const done = runProgram(t, words);
     assert.equal(done.code, 2);
-    assert.match(done.stderr, new RegExp(`\ndid you mean "${meant}"\\?\n$`), words.join(' '));
+    const unknown = words.find((word) => word.startsWith('--')).replace(/=.*/, '');
+    const name = `bulkhead ${words.slice(0, words[0] === 'serve' || words[0] === 'calls' ? 1 : 2).join(' ')}`;
+    assert.equal(done.stderr, `${name} has no option "${unknown}"; did you mean "${meant}"? \`${name} --help\` lists its options.\n`);
   }
+  for (const option of ['--port', '--host=::1', '-p']) {
+    const { stderr } = runProgram(t, ['serve', option, '8080']);
+    assert.equal(stderr, `bulkhead serve has no option "${option.replace(/=.*/, '')}"; use --listen ADDRESS:PORT. \`bulkhead serve --help\` lists its options.\n`);
+  }
+  assert.equal(runProgram(t, ['calls', '--port', '1']).stderr, 'bulkhead calls has no option "--port"; `bulkhead calls --help` lists its options.\n');
+  assert.equal(runProgram(t, ['status', 'a', 'b']).stderr, 'bulkhead status does not expect the argument "a"; `bulkhead status --help` lists its arguments.\n');
   assert.doesNotMatch(runProgram(t, ['serve', '--zzzzzz']).stderr, /did you mean/);
   assert.equal(runProgram(t, ['status']).code, 3);
   assert.deepEqual(JSON.parse(runProgram(t, ['status', '--json']).stdout), { gateways: [] });

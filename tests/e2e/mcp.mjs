@@ -187,8 +187,8 @@ test('errors are reported, and nothing is changed', async (t) => {
   home.refused(1, /profile\.toml:\d+:\d+: mcpServers\.web\.url: .*user:password[^]*was not changed/, 'mcp', 'add', 'web', 'https://u:p@example.com/');
   home.refused(1, /bad name[^]*was not changed/, 'mcp', 'add', 'bad name', '--', 'x');
   home.refused(2, /specify a command/, 'mcp', 'add', 'x');
-  home.refused(2, /not expected: .*--hedaer/, 'mcp', 'add', 'x', '--hedaer', 'A: b', 'https://h/');
-  home.refused(2, /not expected/, 'mcp', 'add', 'x', 'npx', '-y', 'p');
+  home.refused(2, /has no option "--hedaer"; did you mean "--header"/, 'mcp', 'add', 'x', '--hedaer', 'A: b', 'https://h/');
+  home.refused(2, /has no option "-y"; put the server's command after --/, 'mcp', 'add', 'x', 'npx', '-y', 'p');
   home.refused(2, /"npx" is not a URL; put a command after --/, 'mcp', 'add', 'x', 'npx');
   home.refused(2, /a command or a URL, not both/, 'mcp', 'add', 'x', '--url', 'https://h/', '--', 'npx');
   home.refused(2, /KEY=VALUE/, 'mcp', 'add', 'x', '--env', 'novalue', '--', 'npx');

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "../abi/ext/connector.h"
 #include "../abi/ext/draft/http.h"
@@ -134,6 +135,31 @@ const bh_telemetry *telemetry_table() noexcept {
           return 0;
         }
       }};
+  return &table;
+}
+
+// The callbacks of a request, for which `user` is a P. P must have check_address(host, address),
+// on_head(status, headers) and on_body(piece), which return a status, and on_done(const bh_error
+// *).
+//
+// If one of the first three throws, the request is cancelled.
+template <class P>
+const bh_http_handler *http_handler() noexcept {
+  static const bh_http_handler table{
+      sizeof(bh_http_handler),
+      0,
+      [](void *user, bh_str host, bh_str address, std::uint32_t) {
+        return guarded(nullptr,
+                       [&] { return self<P>(user).check_address(view(host), view(address)); });
+      },
+      [](void *user, std::uint32_t status, const bh_http_header *headers, std::uint32_t n, bh_str) {
+        return guarded(nullptr,
+                       [&] { return self<P>(user).on_head(status, std::span(headers, n)); });
+      },
+      [](void *user, bh_str piece) {
+        return guarded(nullptr, [&] { return self<P>(user).on_body(view(piece)); });
+      },
+      [](void *user, const bh_error *error) { contained([&] { self<P>(user).on_done(error); }); }};
   return &table;
 }
 
