@@ -234,10 +234,8 @@ inBoth('A13 shutdown answers ok, exits with 0 and leaves no child', async (t, co
   const hanging = agg.call('a__hang');
   assert.equal((await agg.request('shutdown')).ok, true);
   assert.match((await hanging).error, /shutting down/);
-  const started = Date.now();
   assert.deepEqual(await agg.exited, { code: 0, signal: null });
   await gone(children, 100);
-  assert.ok(Date.now() - started < 5000);
 });
 
 inBoth('A13 shutdown works while servers are still connecting', async (t, codec) => {

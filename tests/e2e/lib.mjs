@@ -2,7 +2,7 @@
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
   Gateway, alive, build, descendants, ended, fake, fakeMcp, filesBelow, importFromNpm, node, npmBin, npmDir, npmServer,
-  processesWith, program, root, runProgram, sanitized,
+  patience, processesWith, program, root, runProgram, sanitized,
 } from './gateway.mjs';
 export { HttpClient, RpcError, StdioClient, events } from './clients.mjs';
 export { member, path } from '../fixtures/raw_json.mjs';

@@ -1,6 +1,6 @@
 // Tests known faults of other gateways. A comment before each test describes the fault.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { assert, fake, processesWith, run, test, until } from './lib.mjs';
+import { assert, fake, patience, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
@@ -39,7 +39,7 @@ test('pain-2 modern client, old upstreams', async (t) => {
 // Fault: the list waits for the slowest upstream, or fails as soon as one upstream fails.
 test('pain-5 one failing upstream does not affect the list of others', async (t) => {
   const gateway = await t.gateway({
-    limits: { first_list_wait_ms: 600, connect_timeout_ms: 5000 },
+    limits: { first_list_wait_ms: 600 * patience, connect_timeout_ms: 30_000 },
     mcpServers: {
       good: fake('--tool', 'a'),
       mute: fake('--tool', 'a', '--hang', 'initialize'),
@@ -52,16 +52,16 @@ test('pain-5 one failing upstream does not affect the list of others', async (t)
       unresolved: { url: 'http://no-such-host.invalid/mcp' },
     },
   });
-  const started = Date.now();
   const client = await t.http(gateway);
   const names = await client.toolNames();
   assert.ok(names.includes('good__a'));
-  assert.ok(Date.now() - started < 3000, 'the first list waits a set time at most');
   await client.tool('good__a');
   const { servers } = await statusOf(gateway);
   assert.equal(servers.length, 9);
   for (const server of servers) {
     if (server.name === 'good' || server.name === 'absurd') continue;
+    // The first list has not waited for the time-out of these servers.
+    if (server.name === 'mute' || server.name === 'listless') assert.equal(server.state, 'connecting', server.name);
     assert.notEqual(server.state, 'ready', server.name);
     if (server.state === 'failed') assert.ok(server.reason.length > 5, `${server.name} has a reason`);
   }
@@ -354,7 +354,7 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
 test('pain-24 if a server hangs, the timeout error names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
-    limits: { connect_timeout_ms: 500, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
+    limits: { connect_timeout_ms: 500 * patience, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
     mcpServers: {
       mute: fake('--tool', 'a', '--hang', 'initialize'),
       listless: fake('--tool', 'a', '--hang', 'tools/list'),
@@ -363,7 +363,10 @@ test('pain-24 if a server hangs, the timeout error names the server', async (t) 
     },
   });
   const client = await t.http(gateway);
-  await client.tools();
+  await until('the servers are connected', async () => {
+    const names = await client.toolNames();
+    return names.includes('stuck__a') && names.includes('web__hang');
+  });
   const timed = (promise, name) =>
     promise.then(() => assert.fail('answered'), (error) => {
       assert.equal(error.code, -32000, error.message);

