@@ -42,6 +42,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # from being unloaded, and a replacement of the library would share the variable.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
 endif()
+if(BULKHEAD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # all code guides the fuzzers
+endif()
 if(BULKHEAD_SANITIZE)
   # pointer-overflow is off because RapidJSON adds an offset to a null pointer in almost every
   # parse.
@@ -100,20 +103,27 @@ function(bulkhead_add_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# bulkhead_add_fuzzer(NAME file.cpp... LIBS target...): adds a libFuzzer program. Its seed corpus is
+# bulkhead_add_fuzzer(NAME LIBS target...): adds tests/fuzz/NAME_fuzz.cpp. With BULKHEAD_FUZZ, it is
+# a libFuzzer program. Otherwise, it is the test fuzz_NAME, which runs it once on each file of
 # tests/fuzz/corpus/NAME.
 function(bulkhead_add_fuzzer name)
-  if(NOT BULKHEAD_FUZZ)
-    return()
-  endif()
   cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_libraries(${name} PRIVATE bulkhead_flags ${arg_LIBS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
-  if(NOT TARGET fuzzers)
-    add_custom_target(fuzzers)  # builds all fuzzers and nothing else
+  set(source "${CMAKE_SOURCE_DIR}/tests/fuzz/${name}_fuzz.cpp")
+  if(BULKHEAD_FUZZ)
+    add_executable(${name} "${source}")
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE bulkhead_flags ${arg_LIBS})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+    if(NOT TARGET fuzzers)
+      add_custom_target(fuzzers)  # builds all fuzzers and nothing else
+    endif()
+    add_dependencies(fuzzers ${name})
+  elseif(BULKHEAD_TESTS)
+    add_executable(fuzz_${name} "${source}" "${CMAKE_SOURCE_DIR}/tests/fuzz/run_corpus.cpp")
+    target_link_libraries(fuzz_${name} PRIVATE bulkhead_flags ${arg_LIBS})
+    set_target_properties(fuzz_${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+    add_test(NAME fuzz_${name} COMMAND fuzz_${name} "${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${BULKHEAD_TEST_TIMEOUT})
   endif()
-  add_dependencies(fuzzers ${name})
 endfunction()

@@ -15,12 +15,9 @@ cmake --build build-fuzz -j "$jobs" --target fuzzers
 # fuzzer is therefore run repeatedly until it has used its processor time. Each run continues with
 # the inputs that earlier runs found.
 fuzz() {
-  local name=$1 log="build-fuzz/$1.log" spent=0 corpora seeds piece units
-  corpora=("build-fuzz/corpus/$name")  # new inputs are written to the first corpus
+  local name=$1 log="build-fuzz/$1.log" spent=0 corpora piece units
+  corpora=("build-fuzz/corpus/$name" "tests/fuzz/corpus/$name")  # new inputs are written to the first corpus
   mkdir -p "${corpora[0]}" build-fuzz/findings
-  for seeds in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name%_fuzz}"; do
-    [ ! -d "$seeds" ] || corpora+=("$seeds")
-  done
   : >"$log"
   local dict=()
   [ ! -f "tests/fuzz/$name.dict" ] || dict=("-dict=tests/fuzz/$name.dict")

@@ -123,10 +123,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   require(same(response, read(in, std::max<std::size_t>(data[0], 1))));
   is_response(in);
   answers_a_request(in);
-  std::size_t at = 0;
-  std::string_view element;
-  bool malformed = false;
-  while (next_of_batch(in, &at, &element, &malformed)) require(at <= in.size() && !element.empty());
   const Url base{false, "h", 80, "/a/b"};
   if (const auto url = resolve_url(base, in.substr(0, 4096), nullptr)) {
     require(url->target.starts_with("/") && !url->host.empty());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/json_cursor.hpp"
 #include "mcp/other_parsers.hpp"
 #include "mcp/scan.hpp"
@@ -12,6 +13,7 @@
 namespace {
 
 using namespace bulkhead::mcp;
+using bh::json::append_quoted;
 using bulkhead::mcp::testing::Verdict;
 
 void require(bool ok, const char *what) {
