@@ -52,7 +52,9 @@ struct ClientRequest {
   // `target` is the URI, or the name of the tool or prompt as the client wrote it. `arguments` is
   // JSON. Both are set only if the client may have to repeat the request.
   std::string target, arguments;
-  std::string task_id;  // of a request about a task: JSON token, as the client wrote it
+  // Of a request about a task: JSON token, as the client wrote it. Of a call that has created a
+  // task: the id that the client receives.
+  std::string task_id;
 
   static constexpr std::size_t max_kept_arguments = 16'384;
 

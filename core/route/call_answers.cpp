@@ -70,6 +70,9 @@ struct CallAnswers::Passed {
 };
 
 void CallAnswers::answered(Call &call, const Message &answer, std::string *owned) {
+  if (needs_.tasks != nullptr && answer.scan->kind == mcp::Kind::result) {
+    needs_.tasks->arrived(call, answer[answer.scan->result]);
+  }
   if (needs_.loop.running()) {
     needs_.loop.post_answer(call, answer, owned);
     return needs_.ends.leave_lane(call);

@@ -299,6 +299,33 @@ test('2025-11-25: a task from its call to its result, with servers whose ids col
   assert.equal(textOf(await client.tool('a__job', { text: 'at once' })), 'at once');
 });
 
+test('2025-11-25: a shared server asks each client about its own task', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, log) } });
+  const client = async (name) => {
+    const asked = [];
+    const connected = await t.http(gateway, {
+      capabilities: { elicitation: {} },
+      onAsk: (method, params) => {
+        asked.push(params._meta[RELATED].taskId);
+        return { action: 'accept', content: { name } };
+      },
+    });
+    return { name, asked, connected, task: await startedBy(connected, 'a__elicits') };
+  };
+  const clients = [await client('Ada'), await client('Bob')];
+  const created = lines(log, '>', undefined).flatMap(({ result }) => result?.task?.taskId ?? []);
+  assert.deepEqual(created, ['task-1', 'task-2'], 'both tasks are in one process');
+  const results = await Promise.all(clients.map(({ connected, task }) => connected.call('tasks/result', { taskId: task.taskId })));
+  assert.deepEqual(results.map(textOf), ['hello Ada', 'hello Bob']);
+  for (const { asked, task } of clients) assert.deepEqual(asked, [task.taskId], 'the id that the client knows');
+  // A request about a task that nobody has reaches nobody.
+  const [{ asked, connected }] = clients;
+  const { taskId } = await startedBy(connected, 'a__elicits', { about: 'task-9' });
+  assert.equal(textOf(await connected.call('tasks/result', { taskId })), 'error -32602');
+  assert.equal(asked.length, 1);
+});
+
 test('2025-11-25: rules about results apply to tasks/result', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, t.path('log')) }, security: { rules: { mcp: RULES } } });
   const client = await t.http(gateway);
