@@ -268,6 +268,29 @@ test('a server\'s id that is missing or too long ends the call; ids expire', asy
   await client.refused('tasks/get', { taskId }, -32602, /unknown or has expired/);
 });
 
+test('tasks/update is evaluated and counted like a call of the tool', async (t) => {
+  const log = t.path('log');
+  const input = 'has(mcp.request.extra.inputResponses) && mcp.request.extra.inputResponses.who.content.name';
+  const rules = {
+    content: { on: 'mcp.request', if: `mcp.request.tool_name == "asks" && ${input} == "forbidden"`, decision: 'block' },
+    bytes: { on: 'mcp.request', if: 'mcp.request.tool_name == "asks"', decision: 'block', over: { bytes: 8000, by: ['tool'] } },
+  };
+  const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, log) }, security: { rules: { mcp: rules } } });
+  const client = await statelessOf(t, gateway);
+  const update = (taskId, name) => ({ taskId, inputResponses: { who: { action: 'accept', content: { name } } } });
+  const [one, two] = [await client.start('a__asks'), await client.start('a__asks')];
+  for (const { taskId } of [one, two]) {
+    await client.refused('tasks/update', update(taskId, 'forbidden'), -32600, /blocked by policy \(.*content\)/);
+  }
+  assert.equal(lines(log, '<', 'tasks/update').length, 0);
+  const long = 'x'.repeat(5000);
+  assert.equal((await client.result('tasks/update', update(one.taskId, long))).resultType, 'complete');
+  assert.equal(textOf((await client.ended(one.taskId)).result), `hello ${long}`);
+  await client.refused('tasks/update', update(two.taskId, long), -32600, /blocked by policy \(.*bytes\)/);
+  assert.deepEqual(lines(log, '<', 'tasks/update').map(({ params }) => params.taskId), ['task-1']);
+  assert.equal((await client.get(two.taskId)).status, 'input_required');
+});
+
 // ---- 2025-11-25 on both sides ------------------------------------------------------------------
 
 test('2025-11-25: a task from its call to its result, with servers whose ids collide', async (t) => {
