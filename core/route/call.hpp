@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "bulkhead/abi/ext/connector.h"
 #include "mcp/scan.hpp"
 #include "route/call_events.hpp"
 #include "route/call_input.hpp"
@@ -70,6 +71,12 @@ struct ClientRequest {
   }
 };
 
+// A task that a call has created, until the client has received its description.
+struct CreatedTask {
+  bh_lane lane = 0;  // connection to its server
+  std::string id;    // JSON string: the server's; empty if there is no such task
+};
+
 struct Call : Numbered<Call> {
   ClientRequest request;
   Session *session = nullptr;
@@ -98,6 +105,7 @@ struct Call : Numbered<Call> {
   TaskRole task = TaskRole::none;  // set when it is sent
   // The connection on which a task that this call creates exists (TaskId). Set when it is sent.
   std::uint64_t connection = 0;
+  CreatedTask created;                 // cancelled if the call ends before it is cleared
   std::unique_ptr<TaskBridge> bridge;  // null unless it is about a task of the other generation
   Account account;
 

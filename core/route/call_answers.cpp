@@ -320,6 +320,7 @@ void CallAnswers::send(Call &call, const Passed &passed) {
   if (parts == nullptr) {
     return needs_.ends.fail(call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
+  call.created = {};
   if (needs_.recorder.goes_first()) {
     needs_.ends.record(call, {passed.outcome, needs_.reactor.now_ns(), passed.bytes, passed.rule,
                               passed.error, passed.response});

@@ -62,10 +62,12 @@ std::expected<TaskAnswers::Edits, std::string> TaskAnswers::edits(const Call &ca
 
 void TaskAnswers::arrived(Call &call, std::string_view result) const {
   if (call.task != TaskRole::may_create && call.task != TaskRole::creates) return;
-  if (!describes_task(call.task, call.method, result)) return;
+  const Lane *lane = lane_of(call);
+  if (lane == nullptr || !describes_task(call.task, call.method, result)) return;
   const TaskIdPlaces places = task_ids_in(call.task, call.method, result);
   if (places.count == 0) return;
   const std::string_view token = places.tokens[0];
+  call.created = {lane->handle(), std::string(token)};
   if (call.session == nullptr) return;
   call.request.task_id = seal(call, token).value_or("");
   if (!call.request.task_id.empty()) note_task(call, token);

@@ -36,7 +36,7 @@ class TaskAnswers {
     std::string applied(std::string_view text) const;
   };
   // Called when the server's result has arrived. If it describes a new task, seals the client's id
-  // of the task (ClientRequest::task_id) and notes whose task it is.
+  // of the task (ClientRequest::task_id), notes whose task it is, and sets Call::created.
   void arrived(Call &call, std::string_view result) const;
   // Returns the edits for a result of this call. Fails if the result describes a task without a
   // valid id, or one that policies cannot evaluate completely (two outcomes, a reserved member).

@@ -23,6 +23,13 @@ const TaskNote *TaskNotes::find(std::string_view id) const {
   return at == by_id_.end() ? nullptr : &*at->second;
 }
 
+void TaskNotes::forget(std::string_view id) {
+  const auto at = by_id_.find(id);
+  if (at == by_id_.end()) return;
+  notes_.erase(at->second);
+  by_id_.erase(at);
+}
+
 void TaskNotes::clear() {
   by_id_.clear();
   notes_.clear();

@@ -35,6 +35,8 @@ class TaskNotes {
   void keep(TaskNote note);
   // Returns null if there is no note of this task. The pointer is valid until the next change.
   const TaskNote *find(std::string_view id) const;
+  // Removes the note of this task, if there is one.
+  void forget(std::string_view id);
   void clear();
   std::size_t size() const noexcept { return notes_.size(); }
 

@@ -26,6 +26,10 @@ TEST_CASE("a note names the client that has used the task last") {
   CHECK(notes.find("task-1")->session == 9);
   CHECK(notes.find("task-2")->session == 8);
   CHECK(notes.size() == 2);
+  notes.forget("task-1");
+  notes.forget("task-3");
+  CHECK(notes.find("task-1") == nullptr);
+  CHECK(notes.find("task-2")->session == 8);
   notes.clear();
   CHECK(notes.find("task-2") == nullptr);
   CHECK(notes.size() == 0);

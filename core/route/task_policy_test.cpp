@@ -1,4 +1,4 @@
-// Tests policies and tasks: tasks/update as a request.
+// Tests policies and tasks: tasks/update as a request, and tasks that their clients do not receive.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -47,6 +47,48 @@ const bh_policy blocking = {
     nullptr,
 };
 
+// A client of one generation, and the form that a new task of a server of one generation has.
+struct PolicyWorld : TaskWorld {
+  const bool client_stateless;
+  const std::string server;
+
+  PolicyWorld(bool stateless, const std::string &name)
+      : TaskWorld({name}, &blocking), client_stateless(stateless), server(name) {
+    asked.clear();
+  }
+  void call() {
+    const std::string params = R"("name":")" + server + R"(__job","arguments":{})";
+    if (client_stateless) return ask_alone("tools/call", params);
+    ask("tools/call", params + R"(,"task":{})");
+  }
+  // The server creates the task. `status` is its status message.
+  void create(const std::string &id, std::string_view status) {
+    const std::string members = R"("taskId":")" + id + R"(","status":"working","statusMessage":")" +
+                                std::string(status) + "\"";
+    result(server, server.starts_with("m") ? R"({"resultType":"task","ttlMs":1,)" + members + "}"
+                                           : R"({"task":{"ttl":1,)" + members + "}}");
+  }
+  std::string told_id() const {
+    return client_stateless ? told({"result", "taskId"}) : told({"result", "task", "taskId"});
+  }
+  std::size_t requests() const { return servers.at(server).got.size(); }
+  // Checks that the server has received `count` requests, of which the last one cancels the task.
+  void check_cancelled(const std::string &id, std::size_t count) const {
+    CHECK(requests() == count);
+    CHECK(sent(server, {"method"}) == R"("tasks/cancel")");
+    CHECK(sent(server, {"params", "taskId"}) == "\"" + id + "\"");
+    const std::string extensions = sent(
+        server, {"params", "_meta", "io.modelcontextprotocol/clientCapabilities", "extensions"});
+    CHECK(extensions == (server.starts_with("m") ? R"({"io.modelcontextprotocol/tasks":{}})" : ""));
+  }
+};
+
+struct Pair {
+  bool client_stateless;
+  const char *server;
+};
+constexpr Pair pairs[] = {{false, "s1"}, {true, "m1"}, {false, "m1"}, {true, "s1"}};
+
 }  // namespace
 
 TEST_CASE("tasks/update is decided like a call of the task's tool, with its input") {
@@ -93,5 +135,95 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
       CHECK(w.told({"result", "resultType"}) == R"("complete")");
     }
     CHECK(asked.empty());
+  }
+}
+
+TEST_CASE("a task whose description is blocked is cancelled at its server, once") {
+  for (const auto &[client_stateless, server] : pairs) {
+    PolicyWorld w(client_stateless, server);
+    std::size_t count = 0;
+    for (const std::string id : {"1", "2"}) {
+      w.call();
+      w.create(id, "a secret");
+      CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
+      w.check_cancelled(id, count += 2);
+      // The server's response to the cancellation is for nobody.
+      const std::size_t answers = w.answers;
+      w.answer(server, id == "1" ? "result" : "error", R"({"code":-32602,"message":"ended"})");
+      CHECK(w.answers == answers);
+      CHECK(w.requests() == count);
+      if (client_stateless || w.servers[server].stateless) continue;
+      w.request_of(server, "elicitation/create", "\"" + id + "\"");
+      CHECK(w.got.empty());
+      CHECK(w.replied(server, {"error", "code"}) == "-32602");
+    }
+    // A task that the client receives goes on.
+    w.call();
+    w.create("3", "public");
+    CHECK(w.told_id().size() > 60);
+    CHECK(w.requests() == count + 1);
+  }
+}
+
+TEST_CASE("a task that its client does not receive is cancelled at its server") {
+  for (const std::string server : {"s1", "m1"}) {
+    SECTION("the client leaves while the policy evaluates the task: " + server) {
+      PolicyWorld w(false, server);
+      w.session = w.open_client();
+      std::size_t count = 0;
+      for (const std::string id : {"1", "2"}) {
+        w.session = w.open_client();
+        w.call();
+        w.create(id, "slow");
+        CHECK(w.requests() == count + 1);
+        w.router->parts().clients.sessions.close(w.session, BH_SESSION_GONE);
+        w.check_cancelled(id, count += 2);
+        w.router->parts().policy.decided(pending_number, {});
+        CHECK(w.requests() == count);
+      }
+    }
+    SECTION("the client has cancelled its request before the task was created: " + server) {
+      PolicyWorld w(false, server);
+      std::size_t count = 0;
+      for (const std::string id : {"1", "2"}) {
+        w.call();
+        w.ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+        const std::size_t answers = w.answers;
+        w.create(id, "public");
+        CHECK(w.answers == answers);
+        w.check_cancelled(id, count += 2);
+      }
+    }
+    SECTION("the policy allows it after a while: it is not cancelled: " + server) {
+      PolicyWorld w(false, server);
+      w.call();
+      w.create("1", "slow");
+      w.router->parts().policy.decided(pending_number, {});
+      CHECK(w.told_id().size() > 60);
+      CHECK(w.requests() == 1);
+    }
+  }
+}
+
+TEST_CASE("a task that its client has received is not cancelled by another response") {
+  for (const std::string server : {"s1", "m1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("1", "public");
+    CHECK(w.told_id().size() > 60);
+    const std::size_t answers = w.answers;
+    w.create("1", "again");
+    CHECK(w.answers == answers);
+    CHECK(w.requests() == 1);
+  }
+}
+
+TEST_CASE("tasks/cancel is not sent to a server that does not declare it") {
+  for (const std::string server : {"n1", "s1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("1", "secret");
+    CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
+    CHECK(w.requests() == (server == "s1" ? 2 : 1));
   }
 }

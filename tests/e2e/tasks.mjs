@@ -291,6 +291,29 @@ test('tasks/update is evaluated and counted like a call of the tool', async (t) 
   assert.equal((await client.get(two.taskId)).status, 'input_required');
 });
 
+test('a task whose response is blocked is cancelled at its server', async (t) => {
+  const logs = { a: t.path('a'), b: t.path('b') };
+  const gateway = await t.gateway({
+    mcpServers: { a: server(STATELESS, logs.a), b: server(SESSIONS, logs.b) },
+    security: { rules: { mcp: { all: { on: 'mcp.response', if: 'mcp.request.tool_name == "message" && mcp.response.text.contains("password")', decision: 'block' } } } },
+  });
+  const client = await statelessOf(t, gateway), session = await t.http(gateway);
+  for (const name of ['a__message', 'b__message']) {
+    await client.refused('tools/call', { name, arguments: { text: 'the password' } }, -32600, /blocked by policy/);
+    await refused(startedBy(session, name, { text: 'the password' }), -32600, /blocked by policy/);
+  }
+  for (const log of Object.values(logs)) {
+    const cancelled = await until('the tasks are cancelled', () => {
+      const found = lines(log, '<', 'tasks/cancel');
+      return found.length === 2 && found;
+    });
+    assert.deepEqual(cancelled.map(({ params }) => params.taskId), ['task-1', 'task-2']);
+    const responses = () => lines(log, '>', undefined).filter(({ id }) => cancelled.some((one) => one.id === id));
+    await until('the server responds', () => responses().length === 2);
+    for (const { error } of responses()) assert.equal(error, undefined, 'the server accepts the request');
+  }
+});
+
 // ---- 2025-11-25 on both sides ------------------------------------------------------------------
 
 test('2025-11-25: a task from its call to its result, with servers whose ids collide', async (t) => {
