@@ -19,6 +19,7 @@ TaskRole WireLane::task_role(const Call &call, const CallInHand &hand) const {
   const bool requests = !client_stateless && call.session->revision == newest_revision &&
                         !hand.message.scan->task.empty();
   if (edge_->stateless()) return declares || requests ? TaskRole::may_create : TaskRole::none;
+  if (!runs_session_tasks()) return TaskRole::none;
   const bool creates = requests || (declares && tool_supports_tasks(hand.target.resolved));
   return creates ? TaskRole::creates : TaskRole::none;
 }
@@ -29,7 +30,7 @@ bool WireLane::runs_session_tasks() const {
 
 bool WireLane::tool_supports_tasks(const Resolved &tool) const {
   const ItemList &list = items(ItemKind::tool);
-  if (revision_ != revisions.back() || tool.item >= list.items.size()) return false;
+  if (tool.item >= list.items.size()) return false;
   const ItemList::Item &item = list.items[tool.item];
   if (item.hash != tool.definition_hash) return false;
   const std::string_view execution = mcp::member(item.raw.in(list.bytes), "execution");

@@ -372,6 +372,18 @@ test('2025-11-25: a shared server asks each client about its own task', async (t
   assert.equal(asked.length, 1);
 });
 
+test('2025-11-25: a server that does not declare tasks does not receive task', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, log, '--plain') } });
+  const client = await t.http(gateway);
+  for (const text of ['one', 'two']) {
+    const result = await client.call('tools/call', { name: 'a__job', arguments: { text }, task: { ttl: 60_000 } });
+    assert.equal(textOf(result), text, 'the tool runs within the call');
+    const { params } = lines(log, '<', 'tools/call').at(-1);
+    assert.deepEqual([params.task, params.arguments], [undefined, { text }]);
+  }
+});
+
 test('2025-11-25: rules about results apply to tasks/result', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, t.path('log')) }, security: { rules: { mcp: RULES } } });
   const client = await t.http(gateway);
