@@ -7,6 +7,7 @@
 #include "route/json_rpc.hpp"
 #include "route/protocol.hpp"
 #include "route/splice.hpp"
+#include "route/task_forms.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -78,75 +79,98 @@ void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {
 
 namespace {
 
-// Returns true if the request concerns a task, and the call to which it was attributed has nothing
-// to do with tasks. The task then belongs to a client that is not waiting, even if only one client
-// has calls on the lane.
-bool is_anothers_task(const Lane &lane, const Message &message, const Call *call) {
-  if (lane.session() != 0 || (call != nullptr && call->task != TaskRole::none)) return false;
-  const std::string_view meta = message[message.scan->meta];
-  return meta.starts_with('{') &&
-         !mcp::member(meta, "io.modelcontextprotocol/related-task").empty();
+mcp::Range range_of_part(std::string_view message, std::string_view part) {
+  if (part.empty()) return {};
+  const auto begin = static_cast<std::uint32_t>(part.data() - message.data());
+  return {begin, begin + static_cast<std::uint32_t>(part.size())};
 }
 
 }  // namespace
 
-void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
-  const ClientCaps needed = capability_for(message.scan->method);
-  Call *call = nullptr;
-  Session *client = needs_.attribution.client_of(lane, hint, &call);
-  if (client == nullptr || !takes_asks(*client) || (client->caps & needed) == 0 ||
-      has_too_many_asks(*client) || (hint == 0 && is_anothers_task(lane, message, call))) {
-    return refuse(lane, message.id(), message.scan->method, Refusal::no_client);
+Asks::Receiver Asks::receiver_of(Lane &lane, std::uint64_t hint, const Message &message) const {
+  Receiver to;
+  const RelatedTask related = related_task_in(message[message.scan->meta]);
+  if (!related.present) {
+    to.client = needs_.attribution.client_of(lane, hint, &to.call);
+    return to;
   }
-  if (judged == Judged::no && !passes_policy(lane, hint, message, *client, call)) return;
-  put(lane, hint, message, *client, call);
+  std::string scratch;
+  const TaskNote *task =
+      related.id.empty() ? nullptr : lane.task_notes.find(mcp::unquote(related.id, &scratch));
+  if (task == nullptr) return to;
+  to.task_id = related.id;
+  to.task = *task;
+  to.client = needs_.attribution.client_of_task(lane, hint, to.task, &to.call);
+  return to;
+}
+
+void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
+  const mcp::Method method = message.scan->method;
+  const ClientCaps needed = capability_for(method);
+  const Receiver to = receiver_of(lane, hint, message);
+  if (to.task_id.empty() && related_task_in(message[message.scan->meta]).present) {
+    return refuse(lane, message.id(), method, Refusal::unknown_task);
+  }
+  if (to.client == nullptr || !takes_asks(*to.client) || (to.client->caps & needed) == 0 ||
+      has_too_many_asks(*to.client)) {
+    return refuse(lane, message.id(), method, Refusal::no_client);
+  }
+  if (judged == Judged::no && !passes_policy(lane, hint, message, to)) return;
+  put(lane, hint, message, to);
 }
 
 bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
-                         const Session &client, const Call *call) {
+                         const Receiver &to) {
   JudgedEvent event;
   event.kind = JudgedEvent::Kind::ask;
   event.method = message.scan->method;
   event.method_text = mcp::to_string(event.method);
   event.server = lane.upstream().name();
-  const bool sure = call != nullptr && concerns_tool(*call) &&
-                    (hint != 0 || Attribution::other_calls(*call).empty());
-  if (sure) event.tool = call->name;
+  const bool sure = to.call != nullptr && concerns_tool(*to.call) &&
+                    (hint != 0 || Attribution::other_calls(*to.call).empty());
+  if (!to.task_id.empty()) {
+    event.tool = to.task.tool;
+  } else if (sure) {
+    event.tool = to.call->name;
+  }
   event.lane = lane.handle();
   event.hint = hint;
   event.id = message.id();
   event.message = message.bytes;
-  return needs_.events.judge(std::move(event), client, message[message.scan->params]);
+  return needs_.events.judge(std::move(event), *to.client, message[message.scan->params]);
 }
 
-void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
-               Call *call) {
+void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, const Receiver &to) {
   const mcp::Scan &scan = *message.scan;
+  Session &client = *to.client;
   Ask ask;
   ask.session = client.handle;
   ask.lane = &lane;
   ask.upstream_id = message.id();
   ask.upstream_token = message[scan.progress_token];
   ask.method = scan.method;
-  ask.call = call != nullptr ? call->id : 0;
-  if (hint == 0 && call != nullptr) ask.others = Attribution::other_calls(*call);
+  ask.call = to.call != nullptr ? to.call->id : 0;
+  if (hint == 0 && to.call != nullptr) {
+    ask.others = Attribution::other_calls(*to.call, !to.task_id.empty());
+  }
   ask.deadline_ns = deadline_of(client);
   const std::uint64_t handle = insert(ask, client);
   suspend(ask.call);
   for (const std::uint64_t other : ask.others) suspend(other);
-  if (client.repeats_requests) return put_as_input(handle, message, call);
+  if (client.repeats_requests) return put_as_input(handle, message, to.call);
   const Digits number(handle);
   Splice splice(message.bytes);
   splice.replace(scan.id, number.view());
   splice.replace(scan.progress_token, number.view());
+  splice.replace(range_of_part(message.bytes, to.task_id), to.task.client_id);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     remove(handle);
     needs_.on_lost(lane, scan.method);
     return refuse(lane, message.id(), scan.method, Refusal::no_client);
   }
-  const ReplyTo to{client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
-  needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
+  const ReplyTo reply{client.handle, to.call != nullptr ? to.call->request.reply.stream : 0, 0};
+  needs_.answers.send(reply, BH_OUT_ASK, parts, splice.count());
 }
 
 // Clients that repeat requests have the same limit; Inputs makes room for them.
@@ -209,6 +233,9 @@ void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal w
 std::string Asks::refusal(mcp::Method method, Refusal why) {
   if (why == Refusal::malformed) {
     return std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
+  }
+  if (why == Refusal::unknown_task) {
+    return R"(,"error":{"code":-32602,"message":"Task not found: no client has the related task"}})";
   }
   if (why != Refusal::undeclared && method == mcp::Method::elicitation_create) {
     return why == Refusal::by_policy ? R"(,"result":{"action":"decline"}})"

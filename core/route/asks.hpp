@@ -2,7 +2,9 @@
 // answers.
 //
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
-// determined, the ask is refused. On a pipe, several calls from one client may have caused the ask.
+// determined, the ask is refused. An ask about a task is sent only to the client of the task
+// (TaskNotes), with the client's id of the task; if the task is unknown, the ask is answered with
+// an error. On a pipe, several calls from one client may have caused the ask.
 // The ask then stays open until all of these calls have ended, and suspends the deadlines of all of
 // them.
 //
@@ -24,6 +26,7 @@
 #include "route/judged_events.hpp"
 #include "route/lane.hpp"
 #include "route/message.hpp"
+#include "route/task_notes.hpp"
 
 namespace bulkhead {
 
@@ -155,16 +158,25 @@ class Asks {
     bool answered = false;  // the client has answered; the policy is evaluating the answer
     std::shared_ptr<ClientLoad> load{};  // of the client
   };
-  enum class Refusal : std::uint8_t { undeclared, no_client, by_policy, malformed };
+  enum class Refusal : std::uint8_t { undeclared, no_client, unknown_task, by_policy, malformed };
   enum class Judged : std::uint8_t { no, yes };
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged);
   bool answer_roots(Lane &lane, const Message &message);
-  bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Session &client,
-                     const Call *call);
+  // The client that an ask concerns.
+  struct Receiver {
+    Session *client = nullptr;  // null: none, or not known
+    Call *call = nullptr;       // the call that caused the ask; null if unknown
+    // If the ask is related to a task: the server's id, which points into the message, and the
+    // note of the task. Otherwise, an empty view and an unspecified note.
+    std::string_view task_id{};
+    TaskNote task{};
+  };
+  Receiver receiver_of(Lane &lane, std::uint64_t hint, const Message &message) const;
+  bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Receiver &to);
   bool has_too_many_asks(const Session &client) const;
   std::uint64_t insert(Ask ask, const Session &client);
-  void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client, Call *call);
+  void put(Lane &lane, std::uint64_t hint, const Message &message, const Receiver &to);
   void put_as_input(std::uint64_t handle, const Message &message, Call *call);
   void put_input(Call &call, const Input &input);
   void refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why);

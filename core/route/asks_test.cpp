@@ -58,23 +58,59 @@ TEST_CASE(
   CHECK(w.counters.stray_answers == 2);
 }
 
-TEST_CASE(
-    "a request about a task is not sent to a client whose call has nothing to do with tasks") {
+TEST_CASE("a request about a task is sent only to the client of the task") {
   World w;
-  Call &call = w.call_of(w.first);
-  const auto ask = [&] {
-    const Scanned request(
-        R"({"jsonrpc":"2.0","id":"r","method":"elicitation/create","params":{"message":"?",)"
-        R"("_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}}})");
-    w.asks.request(w.lane, 0, request.get());
+  const char *const methods[] = {"elicitation/create", "sampling/createMessage", "roots/list"};
+  w.lane_for_roots.task_notes.keep({"1", R"("sealed")", "tool", w.second.handle});
+  w.first.caps |= cap::roots;
+  w.second.caps |= cap::roots;
+  const auto ask = [&](const std::string &method, std::string_view task, std::uint64_t hint = 0) {
+    const Scanned request(R"({"jsonrpc":"2.0","id":"r","method":")" + method +
+                          R"(","params":{"_meta":{"io.modelcontextprotocol/related-task":)" +
+                          std::string(task) + "}}}");
+    w.client.sent.clear();
+    w.lane_for_roots.messages.clear();
+    w.asks.request(w.lane_for_roots, hint, request.get());
   };
-  w.first.caps |= cap::elicitation | cap::elicitation_form;
-  ask();
-  CHECK(w.asked(w.first).empty());
-  CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
-  call.task = TaskRole::about;
-  ask();
-  CHECK_FALSE(w.asked(w.first).empty());
+  const auto sent_to_server = [&w](std::initializer_list<std::string_view> path) {
+    const auto &messages = w.lane_for_roots.messages;
+    return messages.empty() ? std::string() : std::string(at(messages.back(), path));
+  };
+  Call &of_first = w.call_at(w.lane_for_roots, w.first);
+  for (const std::string method : methods) {
+    // Only another client has a call in flight.
+    ask(method, R"({"taskId":"1"})");
+    CHECK(w.asked(w.first).empty());
+    REQUIRE_FALSE(w.asked(w.second).empty());
+    CHECK(at(w.sent_to(w.second, BH_OUT_ASK)[0],
+             {"params", "_meta", "io.modelcontextprotocol/related-task"}) ==
+          R"({"taskId":"sealed"})");
+    for (const std::string_view unknown : {R"({"taskId":"2"})", "{}", R"("1")"}) {
+      ask(method, unknown);
+      CHECK(w.client.sent.empty());
+      CHECK(sent_to_server({"error", "code"}) == "-32602");
+    }
+    // The stream is that of another client.
+    ask(method, R"({"taskId":"1"})", of_first.exchange->id);
+    CHECK(w.client.sent.empty());
+    CHECK(w.lane_for_roots.messages.size() == 1);
+  }
+  // A call that waits for the result is preferred to a later one about the same task.
+  Call *calls[2];
+  for (const int i : {0, 1}) {
+    calls[i] = &w.call_at(w.lane_for_roots, w.second,
+                          i == 0 ? mcp::Method::tasks_result : mcp::Method::tasks_get);
+    calls[i]->request.task_id = R"("sealed")";
+    calls[i]->request.reply.stream = 20 + static_cast<std::uint64_t>(i);
+  }
+  Call &other = w.call_at(w.lane_for_roots, w.second);
+  ask(methods[0], R"({"taskId":"1"})");
+  REQUIRE(w.client.sent.size() == 1);
+  CHECK(w.client.sent[0].stream == 20);
+  CHECK(calls[0]->stage == Stage::suspended);
+  CHECK(calls[1]->stage == Stage::suspended);
+  CHECK(other.stage == Stage::at_server);
+  CHECK(of_first.stage == Stage::at_server);
 }
 
 TEST_CASE(

@@ -25,6 +25,11 @@ bool may_be_asked(const Session &s) {
   return !s.is_sessionless() || (s.repeats_requests && !s.parked);
 }
 
+bool is_about(const Call &call, const TaskNote &task) {
+  return call.session != nullptr && is_task_method(call.method) &&
+         call.request.task_id == task.client_id;
+}
+
 }  // namespace
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
@@ -58,6 +63,30 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
   return only;
 }
 
+// A client without a session is known only by its calls about the task.
+Session *Attribution::client_of_task(Lane &lane, std::uint64_t hint, const TaskNote &task,
+                                     Call **call) const {
+  *call = nullptr;
+  Exchange *const stream = hint == 0 ? nullptr : exchanges_.get(hint);
+  if (stream != nullptr && (stream->lane != &lane || stream->call == nullptr)) return nullptr;
+  for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e->call == nullptr || !e->sent || !is_about(*e->call, task)) continue;
+    if (stream == e) {
+      *call = e->call;
+      return e->call->session;
+    }
+    const bool waits = *call != nullptr && (*call)->method == mcp::Method::tasks_result;
+    if (!waits || e->call->method == mcp::Method::tasks_result) *call = e->call;
+  }
+  Session *const client = *call != nullptr    ? (*call)->session
+                          : task.session != 0 ? sessions_.find(task.session)
+                                              : nullptr;
+  if (stream == nullptr || client == nullptr) return client;
+  if (client != stream->call->session) return nullptr;
+  *call = stream->call;
+  return client;
+}
+
 // Returns true if the server may still be working on a cancelled call from another client.
 bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
   const std::uint64_t now = reactor_.now_ns();
@@ -69,10 +98,11 @@ bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
                      [&](const Lane::Retracted &r) { return r.session != client; });
 }
 
-std::vector<std::uint64_t> Attribution::other_calls(const Call &call) {
+std::vector<std::uint64_t> Attribution::other_calls(const Call &call, bool about_task) {
   std::vector<std::uint64_t> others;
   for (const Exchange *e = call.exchange->lane->exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || e->call == &call || !e->sent) continue;
+    if (about_task && e->call->request.task_id != call.request.task_id) continue;
     if (same_client(*e->call->session, *call.session)) others.push_back(e->call->id);
   }
   return others;
@@ -103,6 +133,7 @@ void Attribution::finished(Lane &lane, std::uint64_t exchange) {
 void Attribution::connection_lost(Lane &lane) {
   lane.retracted.clear();
   lane.forgotten = {};
+  lane.task_notes.clear();
 }
 
 }  // namespace bulkhead

@@ -44,6 +44,7 @@ void Call::clear() {
   answer_form = nullptr;
   task = TaskRole::none;
   connection = 0;
+  created = {};
   bridge = nullptr;
   watches = nullptr;
   events.clear();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "bulkhead/abi/ext/connector.h"
 #include "mcp/scan.hpp"
 #include "route/call_events.hpp"
 #include "route/call_input.hpp"
@@ -52,7 +53,9 @@ struct ClientRequest {
   // `target` is the URI, or the name of the tool or prompt as the client wrote it. `arguments` is
   // JSON. Both are set only if the client may have to repeat the request.
   std::string target, arguments;
-  std::string task_id;  // of a request about a task: JSON token, as the client wrote it
+  // Of a request about a task: JSON token, as the client wrote it. Of a call that has created a
+  // task: the id that the client receives.
+  std::string task_id;
 
   static constexpr std::size_t max_kept_arguments = 16'384;
 
@@ -66,6 +69,12 @@ struct ClientRequest {
     if (arguments.capacity() > max_kept_arguments) std::string().swap(arguments);
     arguments.clear();
   }
+};
+
+// A task that a call has created, until the client has received its description.
+struct CreatedTask {
+  bh_lane lane = 0;  // connection to its server
+  std::string id;    // JSON string: the server's; empty if there is no such task
 };
 
 struct Call : Numbered<Call> {
@@ -96,6 +105,7 @@ struct Call : Numbered<Call> {
   TaskRole task = TaskRole::none;  // set when it is sent
   // The connection on which a task that this call creates exists (TaskId). Set when it is sent.
   std::uint64_t connection = 0;
+  CreatedTask created;                 // cancelled if the call ends before it is cleared
   std::unique_ptr<TaskBridge> bridge;  // null unless it is about a task of the other generation
   Account account;
 

@@ -71,6 +71,9 @@ struct CallAnswers::Passed {
 };
 
 void CallAnswers::answered(Call &call, const Message &answer, std::string *owned) {
+  if (needs_.tasks != nullptr && answer.scan->kind == mcp::Kind::result) {
+    needs_.tasks->arrived(call, answer[answer.scan->result]);
+  }
   if (needs_.loop.running()) {
     needs_.loop.post_answer(call, answer, owned);
     return needs_.ends.leave_lane(call);
@@ -329,6 +332,7 @@ void CallAnswers::send(Call &call, const Passed &passed) {
   if (parts == nullptr) {
     return needs_.ends.fail(call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
+  call.created = {};
   if (needs_.recorder.goes_first()) {
     needs_.ends.record(call, {passed.outcome, needs_.reactor.now_ns(), passed.bytes, passed.rule,
                               passed.error, passed.response});

@@ -1,6 +1,7 @@
 #include "route/call_ends.hpp"
 
 #include <string>
+#include <utility>
 
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
@@ -87,8 +88,10 @@ void CallEnds::free(Call &call) {
   needs_.calls.retire(call);
   needs_.loop.free_later(call);
   if (call.open_asks != 0) needs_.asks.call_ended(id, true);
+  const CreatedTask created = std::exchange(call.created, {});
   if (lane != nullptr) lane->pump();
   needs_.draining.look_later();
+  if (!created.id.empty() && needs_.cancel_task) needs_.cancel_task(created);
 }
 
 void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,

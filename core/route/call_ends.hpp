@@ -43,6 +43,8 @@ class CallEnds {
     // Called when the policy decision for request `number` is no longer needed. `late` is true if
     // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
+    // Cancels a task that no client has received. May be empty.
+    std::function<void(const CreatedTask &)> cancel_task{};
   };
   explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
 

@@ -53,6 +53,12 @@ bool is_subscription(mcp::Method method) {
   return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
+// Returns true for requests about a task that are not decided, because the call that created the
+// task was. tasks/update contains new data for the tool, and is decided like a call of the tool.
+bool has_only_task_id(const Call &call) {
+  return is_task_method(call.method) && call.method != mcp::Method::tasks_update;
+}
+
 // Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
 // connections; all other calls are sent on the first connection. This includes calls that may
 // create a task (`tasks`), because the other processes of the pool do not know the task.
@@ -161,7 +167,7 @@ Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
 }
 
 Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
-  if (is_task_method(call.method) || needs_.judge.is_approved(call, hand.target)) return then;
+  if (has_only_task_id(call) || needs_.judge.is_approved(call, hand.target)) return then;
   refuse(call, Judge::not_approved());
   return std::nullopt;
 }
@@ -176,9 +182,9 @@ std::uint32_t Calls::flags_of(Call &call) noexcept {
 Calls::Next Calls::judge(Call &call, CallInHand &hand) {
   hand.arguments.clear();
   call.rules = rules_;
-  // A client can always unsubscribe. For a task, the call that created it was evaluated.
+  // A client can always unsubscribe.
   const bool judged = needs_.gate.decides() && call.method != mcp::Method::resources_unsubscribe &&
-                      !is_task_method(call.method);
+                      !has_only_task_id(call);
   if (!judged) return call.waited ? Step::confirm : Step::record;
   if (needs_.judge.checks_later(*hand.message.scan)) {
     check_later(call, hand);

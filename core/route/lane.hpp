@@ -23,6 +23,7 @@
 #include "route/lane_host.hpp"
 #include "route/list_hints.hpp"
 #include "route/protocol.hpp"
+#include "route/task_notes.hpp"
 
 namespace bulkhead {
 
@@ -158,6 +159,7 @@ class Lane {
   // The entry most recently removed from `retracted` because the list was full. If `session` is 0,
   // the removed entries belonged to several clients.
   Retracted forgotten{};
+  TaskNotes task_notes;  // of the current connection
   // The subscribers of one resource. `watches` is keyed by the URI that the server uses. Each
   // client can have at most limits.subscriptions_per_session entries.
   struct Watch {

@@ -45,6 +45,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
                                [](const Lane &, mcp::Method) {}}};
   Upstream upstream{*this, server_named("s")};
   FakeLane lane{*this, upstream, cap::sampling | cap::elicitation, 0};
+  FakeLane lane_for_roots{*this, upstream, cap::sampling | cap::elicitation | cap::roots, 0};
   Session &first = client_of(), &second = client_of();
 
   MessageWorld() { gate.use(&policy_table, &policy); }
@@ -64,6 +65,9 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
   }
   // Creates a call from this client that has already been sent to the server.
   Call &call_of(Session &s, mcp::Method method = mcp::Method::tools_call) {
+    return call_at(lane, s, method);
+  }
+  Call &call_at(FakeLane &at, Session &s, mcp::Method method = mcp::Method::tools_call) {
     Call &call = *calls.open();
     call.session = &s;
     call.request.reply = {s.handle, 7, 0};
@@ -73,8 +77,8 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     Exchange &e = *table.open();
     e.call = &call;
     call.exchange = &e;
-    lane.attach(e);
-    lane.send_now(e);
+    at.attach(e);
+    at.send_now(e);
     deadlines.arm(call, 1000);
     return call;
   }

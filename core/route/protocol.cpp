@@ -104,6 +104,13 @@ ServerCaps parse_server_caps(std::string_view capabilities) {
   caps.prompts = !object_member(capabilities, "prompts").empty();
   caps.logging = !object_member(capabilities, "logging").empty();
   caps.completions = !object_member(capabilities, "completions").empty();
+  const auto tasks = object_member(capabilities, "tasks");
+  if (!tasks.empty()) {
+    const auto requests = object_member(tasks, "requests");
+    const auto tools = requests.empty() ? requests : object_member(requests, "tools");
+    caps.tool_tasks = !tools.empty() && !object_member(tools, "call").empty();
+    caps.task_cancel = !object_member(tasks, "cancel").empty();
+  }
   return caps;
 }
 

@@ -95,9 +95,11 @@ std::string compose_roots(const std::vector<std::string> &folders);
 struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
        completions = false;
-  // Whether the server reports changes to these lists. These members are not stored when the
-  // server's lists are stored.
+  // The following members are not stored when the server's lists are stored. They state whether the
+  // server reports changes to these lists, and (2025-11-25) whether it can run tools/call as a
+  // task, and has tasks/cancel.
   bool tools_changed = false, resources_changed = false, prompts_changed = false;
+  bool tool_tasks = false, task_cancel = false;
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);

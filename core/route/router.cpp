@@ -85,7 +85,10 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
              hooks_.approval_hint}),
       parking_(profile.limits, deadlines_, waiting_bytes_),
       ends_({reactor, call_table_, loop_, exchanges_, parking_, desk_, recorder_, answers_, asks_,
-             attribution_, subscriptions_, draining_, hooks_.on_unanswered}),
+             attribution_, subscriptions_, draining_, hooks_.on_unanswered,
+             [this](const CreatedTask &task) {
+               if (WireLane *lane = wires_.find(task.lane)) lane->cancel_task(task.id);
+             }}),
       rounds_(
           {call_table_, loop_, parking_, deadlines_, asks_, ends_,
            [this](Call &call) { calls_.repeat(call); },

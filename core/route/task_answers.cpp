@@ -2,6 +2,8 @@
 
 #include "mcp/scan.hpp"
 #include "route/call.hpp"
+#include "route/lane.hpp"
+#include "route/session.hpp"
 
 namespace bulkhead {
 namespace {
@@ -50,12 +52,39 @@ std::expected<TaskAnswers::Edits, std::string> TaskAnswers::edits(const Call &ca
   }
   if (out.places.count == 0) return std::unexpected("sent a task without an id");
   if (call.session == nullptr) return std::unexpected("sent a task for a client that is gone");
-  auto id = needs_.ids.seal(
-      {call.server, call.name, std::string(out.places.tokens[0]), call.connection}, *call.session,
-      needs_.reactor.now_ns() + needs_.limits.task_lifetime_ms * 1'000'000u);
+  out.id = call.request.task_id;
+  if (!out.id.empty()) return out;
+  auto id = seal(call, out.places.tokens[0]);
   if (!id) return std::unexpected("sent a task with an id that is too long");
   out.id = *std::move(id);
   return out;
+}
+
+void TaskAnswers::arrived(Call &call, std::string_view result) const {
+  if (call.task != TaskRole::may_create && call.task != TaskRole::creates) return;
+  const Lane *lane = lane_of(call);
+  if (lane == nullptr || !describes_task(call.task, call.method, result)) return;
+  const TaskIdPlaces places = task_ids_in(call.task, call.method, result);
+  if (places.count == 0) return;
+  const std::string_view token = places.tokens[0];
+  call.created = {lane->handle(), std::string(token)};
+  if (call.session == nullptr) return;
+  call.request.task_id = seal(call, token).value_or("");
+  if (!call.request.task_id.empty()) note_task(call, token);
+}
+
+// `id` is the server's, as a JSON string. Requires call.session.
+std::optional<std::string> TaskAnswers::seal(const Call &call, std::string_view id) const {
+  return needs_.ids.seal({call.server, call.name, std::string(id), call.connection}, *call.session,
+                         needs_.reactor.now_ns() + needs_.limits.task_lifetime_ms * 1'000'000u);
+}
+
+void note_task(const Call &call, std::string_view id) {
+  Lane *lane = lane_of(call);
+  if (lane == nullptr || call.session == nullptr) return;
+  std::string scratch;
+  lane->task_notes.keep({std::string(mcp::unquote(id, &scratch)), call.request.task_id, call.name,
+                         call.session->is_sessionless() ? 0 : call.session->handle});
 }
 
 void TaskAnswers::Edits::apply(Splice *splice, std::string_view message) const {

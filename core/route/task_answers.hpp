@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,13 +35,22 @@ class TaskAnswers {
     void apply(Splice *splice, std::string_view message) const;
     std::string applied(std::string_view text) const;
   };
+  // Called when the server's result has arrived. If it describes a new task, seals the client's id
+  // of the task (ClientRequest::task_id), notes whose task it is, and sets Call::created.
+  void arrived(Call &call, std::string_view result) const;
   // Returns the edits for a result of this call. Fails if the result describes a task without a
   // valid id, or one that policies cannot evaluate completely (two outcomes, a reserved member).
   // The error is phrased to follow 'server "x" '.
   std::expected<Edits, std::string> edits(const Call &call, std::string_view result) const;
 
  private:
+  std::optional<std::string> seal(const Call &call, std::string_view id) const;
+
   const Needs needs_;
 };
+
+// Notes that the task with this id (a JSON string) of the call's server is a task of the call's
+// client, which knows it as ClientRequest::task_id. The call must be at its lane.
+void note_task(const Call &call, std::string_view id);
 
 }  // namespace bulkhead

@@ -77,6 +77,25 @@ TaskIdPlaces task_ids_in(TaskRole role, mcp::Method method, std::string_view res
   return out;
 }
 
+RelatedTask related_task_in(std::string_view meta) {
+  RelatedTask out;
+  if (!meta.starts_with('{')) return out;
+  std::size_t ids = 0;
+  mcp::for_each_member(meta, [&](std::string_view key, std::string_view value) {
+    if (!is_named(key, related_task)) return;
+    ids += out.present ? 1 : 0;  // a duplicate
+    out.present = true;
+    if (!value.starts_with('{')) return;
+    mcp::for_each_member(value, [&](std::string_view name, std::string_view id) {
+      if (!is_named(name, "taskId")) return;
+      ++ids;
+      out.id = id;
+    });
+  });
+  if (ids != 1 || !out.id.starts_with('"')) out.id = {};
+  return out;
+}
+
 // The member with the task's own members is the first one. A result that has a member of the same
 // name has duplicate members, which policies reject.
 std::string judged_task(std::string_view result) {

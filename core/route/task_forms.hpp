@@ -54,6 +54,14 @@ struct TaskIdPlaces {
 };
 TaskIdPlaces task_ids_in(TaskRole role, mcp::Method method, std::string_view result);
 
+// The task to which a message is related by its _meta.
+struct RelatedTask {
+  bool present = false;   // there is such a member
+  std::string_view id{};  // JSON string that points into _meta; empty if it is not exactly one id
+};
+// `meta` is params._meta, or empty.
+RelatedTask related_task_in(std::string_view meta);
+
 // ---- what policies evaluate ----
 // Returns the result that policies evaluate in place of a result that describes a task: the task's
 // own result or error, if it has one, otherwise a result with empty `content`. The other members of

@@ -1,7 +1,7 @@
 // The task ids that clients receive. Each contains the id that the task has on its server, the name
 // of the server, and the tool whose call created the task. It is encrypted and authenticated, and
-// opens only for the same transport and principal, until it expires. The gateway therefore stores
-// nothing for a task, and equal ids of two servers do not collide.
+// opens only for the same transport and principal, until it expires. The gateway therefore needs no
+// memory of a task to find its server, and equal ids of two servers do not collide.
 //
 // Each connection to a stdio server is a process of its own, which does not know the tasks of the
 // others and may use the same ids. The id therefore also contains the connection, and is valid only

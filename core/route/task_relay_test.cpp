@@ -502,6 +502,26 @@ TEST_CASE("a session of an older revision does not send params.task to a server"
   }
 }
 
+TEST_CASE("a server that cannot run tasks does not receive params.task") {
+  TaskWorld w({"o1", "p1", "s1"});
+  for (const std::string server : {"o1", "p1", "s1"}) {
+    const bool runs = server == "s1";
+    for (const std::string_view member : {R"("task":{"ttl":1000},)", R"("ta\u0073k":{},)"}) {
+      w.ask("tools/call", std::string(member) + call_of(server + "__job"));
+      CHECK((w.sent(server, {"params"}).find(R"(k":{)") != std::string::npos) == runs);
+      CHECK(w.sent(server, {"params", "name"}) == R"("job")");
+      CHECK(w.sent(server, {"params", "arguments"}) == "{}");
+      w.result(server, R"({"content":[{"type":"text","text":"done"}]})");
+      CHECK(w.told({"result", "content"}) == R"([{"type":"text","text":"done"}])");
+    }
+    // Its tool declares taskSupport, which has no effect without the capability.
+    w.ask_alone("tools/call", call_of(server + "__job"));
+    CHECK(w.sent(server, {"params", "task"}) == (runs ? "{}" : ""));
+    w.result(server, R"({"content":[]})");
+    CHECK(w.told({"result", "resultType"}) == R"("complete")");
+  }
+}
+
 TEST_CASE("rules about input see the tool of a task") {
   TaskWorld w({"m1", "s1"}, &judging_input);
   const auto answer = [&w] {

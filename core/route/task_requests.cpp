@@ -19,6 +19,19 @@ Lane *lane_with(const Upstream &upstream, std::uint64_t connection) {
   return nullptr;
 }
 
+// Finds the listed definition of the tool whose call created the task, for policies and pins.
+void find_definition(Target *target) {
+  const ItemList &tools = target->lane->items(ItemKind::tool);
+  std::string scratch;
+  for (std::size_t i = 0; i < tools.items.size(); ++i) {
+    const ItemList::Item &item = tools.items[i];
+    if (mcp::unquote(item.key.in(tools.bytes), &scratch) != target->tool) continue;
+    target->resolved.item = static_cast<std::uint32_t>(i);
+    target->resolved.definition_hash = item.hash;
+    return;
+  }
+}
+
 }  // namespace
 
 bool TaskRequests::find(Session &s, Incoming &request, Target *out) {
@@ -40,6 +53,7 @@ bool TaskRequests::find(Session &s, Incoming &request, Target *out) {
     out->resolved.original_token = std::move(task->id);
     out->tool = std::move(task->tool);
     out->connection = task->connection;
+    find_definition(out);
     return true;
   }
   return refuse(request, "Task not found: its server was removed from the profile");

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -17,12 +18,14 @@
 namespace bulkhead {
 
 struct TaskWorld : private ClientEnd {
-  // One server: the requests that it has received and that the test has not answered yet.
+  // One server: the requests that it has received and that the test has not answered yet, and the
+  // responses to its own requests.
   struct Server {
     TaskWorld *world = nullptr;
     bool stateless = false;
-    bh_lane lane = 0;  // on which the last request arrived
-    std::vector<std::string> got{};
+    std::string revision{}, capabilities{};  // unless it is stateless
+    bh_lane lane = 0;                        // on which the last request arrived
+    std::vector<std::string> got{}, replies{};
     std::string_view last(std::string_view member) const {
       return mcp::member(got.at(got.size() - 1), member);
     }
@@ -32,13 +35,16 @@ struct TaskWorld : private ClientEnd {
   std::unique_ptr<Reactor> reactor = *Reactor::create();
   std::unique_ptr<Router> router;
   std::map<std::string, Server> servers;
-  std::string log, got;  // got: the last message to a client
+  std::string log, got;    // got: the last message to a client
+  bh_session got_for = 0;  // the client's session
   std::size_t answers = 0;
   bh_session session = 0;
   std::uint64_t stream = 0;
 
-  // `specs` are names of servers; those that begin with "m" are of 2026-07-28. `revision` is that
-  // of the client with a session.
+  // `specs` are names of servers; those that begin with "m" are of 2026-07-28, those that begin
+  // with "o" of 2025-06-18, and all others of 2025-11-25. Those that begin with "p" do not declare
+  // tasks, and those that begin with "n" do not declare tasks/cancel. `revision` is that of the
+  // client with a session.
   explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr,
                      const std::string &revision = "2025-11-25") {
     RouterHooks hooks;
@@ -49,30 +55,45 @@ struct TaskWorld : private ClientEnd {
       Server &server = servers[name];
       server.world = this;
       server.stateless = name.starts_with("m");
+      server.revision = name.starts_with("o") ? "2025-06-18" : "2025-11-25";
+      server.capabilities = name.starts_with("p") ? R"({"tools":{}})"
+                            : name.starts_with("n")
+                                ? R"({"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}})"
+                                : R"({"tools":{},"tasks":{"cancel":{},)"
+                                  R"("requests":{"tools":{"call":{}}}}})";
       ServerDef def;
       def.name = name;
-      def.protocol = server.stateless ? ProtocolPin::v2026_07_28 : ProtocolPin::v2025_11_25;
+      def.protocol = server.stateless        ? ProtocolPin::v2026_07_28
+                     : name.starts_with("o") ? ProtocolPin::v2025_06_18
+                                             : ProtocolPin::v2025_11_25;
       auto made = std::make_unique<Upstream>(router->parts().servers.lanes, def);
       made->connector = &connector();
       made->self = &server;
       router->parts().servers.list.add(std::move(made));
     }
     router->start(true);
-    bh_peer peer{};
-    peer.size = sizeof peer;
-    REQUIRE(router->parts().clients.sessions.open(*this, peer, &session, nullptr) == BH_OK);
-    ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":")" +
-        revision +
-        R"(","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}})");
-    ask(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
-    reactor->poll(0);
+    session = open_client(revision);
   }
   ~TaskWorld() override {
     router->parts().clients.sessions.end_all("the end");
     router->close_lanes();
   }
 
-  // ---- the client with a session ----
+  // ---- clients with a session; ask() and others use that of `session` ----
+  bh_session open_client(const std::string &revision = "2025-11-25") {
+    bh_session opened = 0;
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    REQUIRE(router->parts().clients.sessions.open(*this, peer, &opened, nullptr) == BH_OK);
+    const bh_session current = std::exchange(session, opened);
+    ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":")" +
+        revision + R"(","capabilities":{"elicitation":{},"sampling":{},"roots":{}},)" +
+        R"("clientInfo":{"name":"c","version":"1"}}})");
+    ask(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+    reactor->poll(0);
+    session = current;
+    return opened;
+  }
   void ask(std::string_view message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
@@ -118,6 +139,24 @@ struct TaskWorld : private ClientEnd {
     router->parts().servers.wires.message(server.lane, 0, message);
   }
   void result(const std::string &name, std::string_view value) { answer(name, "result", value); }
+  // Sends a request of the server, with the id "q", and _meta that relates it to one of its tasks
+  // (a JSON string).
+  void request_of(const std::string &name, std::string_view method, std::string_view task,
+                  std::string_view params = {}) {
+    got.clear();
+    got_for = 0;
+    const std::string message =
+        R"({"jsonrpc":"2.0","id":"q","method":")" + std::string(method) + R"(","params":{)" +
+        std::string(params) +
+        R"("_meta":{"x":1,"io.modelcontextprotocol/related-task":{"taskId":)" + std::string(task) +
+        "}}}}";
+    router->parts().servers.wires.message(servers.at(name).lane, 0, message);
+  }
+  // Returns a member of the last response that a server has received to a request of its own.
+  std::string replied(const std::string &name, std::initializer_list<std::string_view> path) const {
+    const auto &replies = servers.at(name).replies;
+    return replies.empty() ? std::string() : std::string(at(replies.back(), path));
+  }
   // Returns a member of the last request of a server.
   std::string sent(const std::string &name, std::initializer_list<std::string_view> path) const {
     return std::string(at(servers.at(name).got.back(), path));
@@ -160,6 +199,7 @@ struct TaskWorld : private ClientEnd {
             text += bh::view(message->parts[i]);
           }
           auto &server = *static_cast<Server *>(self);
+          if (message->kind == BH_LANE_RESPONSE) server.replies.push_back(text);
           if (message->kind != BH_LANE_REQUEST) return BH_OK;
           server.lane = *static_cast<bh_lane *>(lane);
           server.world->received(server, text);
@@ -177,8 +217,8 @@ struct TaskWorld : private ClientEnd {
     const std::string_view method = mcp::member(text, "method");
     std::string result;
     if (method == R"("initialize")") {
-      result = R"({"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{}},)"
-               R"("serverInfo":{"name":"s","version":"1"}})";
+      result = R"({"protocolVersion":")" + server.revision + R"(","capabilities":)" +
+               server.capabilities + R"(,"serverInfo":{"name":"s","version":"1"}})";
     } else if (method == R"("server/discover")") {
       result = R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{)"
                R"("tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}})";
@@ -201,6 +241,7 @@ struct TaskWorld : private ClientEnd {
   void send(const bh_outgoing &message) override {
     got.clear();
     for (std::uint32_t i = 0; i < message.part_count; ++i) got += bh::view(message.parts[i]);
+    got_for = message.session;
     ++answers;
   }
   void session_ended(bh_session, std::string_view) override {}

@@ -104,7 +104,9 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
     // The server may have finished a call that the client has cancelled.
-    return Attribution::finished(lane, parse_number(message.id()));
+    Attribution::finished(lane, parse_number(message.id()));
+    if (scan.kind == mcp::Kind::result) lane.cancel_stray_task(message[scan.result]);
+    return;
   }
   if (const AnswerForm *form = lane.answer_form()) {
     const bool task = e->call != nullptr && e->call->task == TaskRole::may_create;

@@ -12,6 +12,7 @@
 #include "route/repeated_request.hpp"
 #include "route/splice.hpp"
 #include "route/stateless_server_edge.hpp"
+#include "route/task_answers.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -201,6 +202,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   } else if (e.call->task == TaskRole::none) {
     remove_task_param(&splice, hand.message);
   }
+  // The server may ask for input while it responds, so its task is noted first.
+  if (e.call->task == TaskRole::about) note_task(*e.call, hand.target.resolved.original_token);
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
   const bool tasks = e.call->task != TaskRole::none;

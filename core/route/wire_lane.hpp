@@ -77,6 +77,13 @@ class WireLane final : public Lane, private Listening::Wire {
   void listen_acknowledged(const Message &message);
   // Called when the server has reported that a list has changed.
   void list_changed(ItemKind kind);
+  // Cancels a task that no client has received, with the best effort: sends tasks/cancel, unless
+  // there is no connection, or the server does not declare this method. The response is discarded.
+  // `id` is the server's, as a JSON string.
+  void cancel_task(std::string_view id);
+  // Called with a result for a call that has ended. If it describes a task that no client has
+  // received, cancels the task.
+  void cancel_stray_task(std::string_view result);
 
   bh_lane handle() const noexcept override { return handle_; }
 
@@ -110,6 +117,8 @@ class WireLane final : public Lane, private Listening::Wire {
   std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
   const RequestMeta &meta_for(const Session *client, bool tasks = false);
   TaskRole task_role(const Call &call, const CallInHand &hand) const;
+  // Returns true if the server has sessions and declares that it can run tool calls as tasks.
+  bool runs_session_tasks() const;
   bool tool_supports_tasks(const Resolved &tool) const;
   // Prepares the conversion of a call that concerns a task, if the client and the server are of
   // different generations. Returns false if no conversion is necessary.

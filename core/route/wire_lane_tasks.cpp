@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "route/session.hpp"
+#include "route/splice.hpp"
+#include "route/task_ids.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
@@ -17,13 +19,18 @@ TaskRole WireLane::task_role(const Call &call, const CallInHand &hand) const {
   const bool requests = !client_stateless && call.session->revision == newest_revision &&
                         !hand.message.scan->task.empty();
   if (edge_->stateless()) return declares || requests ? TaskRole::may_create : TaskRole::none;
+  if (!runs_session_tasks()) return TaskRole::none;
   const bool creates = requests || (declares && tool_supports_tasks(hand.target.resolved));
   return creates ? TaskRole::creates : TaskRole::none;
 }
 
+bool WireLane::runs_session_tasks() const {
+  return !edge_->stateless() && revision_ == revisions.back() && server_caps_.tool_tasks;
+}
+
 bool WireLane::tool_supports_tasks(const Resolved &tool) const {
   const ItemList &list = items(ItemKind::tool);
-  if (revision_ != revisions.back() || tool.item >= list.items.size()) return false;
+  if (tool.item >= list.items.size()) return false;
   const ItemList::Item &item = list.items[tool.item];
   if (item.hash != tool.definition_hash) return false;
   const std::string_view execution = mcp::member(item.raw.in(list.bytes), "execution");
@@ -53,6 +60,42 @@ CallInHand WireLane::reduced_to_task(const CallInHand &hand) {
   out.message = out.kept.get();
   out.target.range = scan.task_id;
   return out;
+}
+
+void WireLane::cancel_task(std::string_view id) {
+  std::string scratch;
+  const std::string_view name = mcp::unquote(id, &scratch);
+  task_notes.forget(name);
+  constexpr mcp::Method method = mcp::Method::tasks_cancel;
+  if (state_ != LaneState::ready || !takes(method)) return;
+  if (!edge_->stateless() && !server_caps_.task_cancel) return;
+  Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
+  if (e == nullptr) return;
+  const Digits number(e->id);
+  const std::string params =
+      meta_for(nullptr, true).added_to(R"({"taskId":)" + std::string(id) + "}");
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
+                          bh::str(number.view()),
+                          bh::str(R"(,"method":")"),
+                          bh::str(mcp::to_string(method)),
+                          bh::str(R"(","params":)"),
+                          bh::str(params),
+                          bh::str("}")};
+  const auto headers = headers_for(*edge_, {method, mcp::to_string(method), name, {}});
+  send_request(*e, parts, 7, 0, headers.value_or(std::span<const bh_header>{}));
+}
+
+void WireLane::cancel_stray_task(std::string_view result) {
+  if (edge_ == nullptr) return;
+  if (!edge_->stateless() && !runs_session_tasks()) return;
+  const TaskRole role = edge_->stateless() ? TaskRole::may_create : TaskRole::creates;
+  if (!describes_task(role, mcp::Method::tools_call, result)) return;
+  const TaskIdPlaces places = task_ids_in(role, mcp::Method::tools_call, result);
+  std::string scratch;
+  if (places.count == 0) return;
+  const std::string_view id = places.tokens[0];
+  if (id.size() > TaskIds::max_id || task_notes.find(mcp::unquote(id, &scratch)) != nullptr) return;
+  cancel_task(id);
 }
 
 }  // namespace bulkhead

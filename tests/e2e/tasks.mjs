@@ -268,6 +268,52 @@ test('a server\'s id that is missing or too long ends the call; ids expire', asy
   await client.refused('tasks/get', { taskId }, -32602, /unknown or has expired/);
 });
 
+test('tasks/update is evaluated and counted like a call of the tool', async (t) => {
+  const log = t.path('log');
+  const input = 'has(mcp.request.extra.inputResponses) && mcp.request.extra.inputResponses.who.content.name';
+  const rules = {
+    content: { on: 'mcp.request', if: `mcp.request.tool_name == "asks" && ${input} == "forbidden"`, decision: 'block' },
+    bytes: { on: 'mcp.request', if: 'mcp.request.tool_name == "asks"', decision: 'block', over: { bytes: 8000, by: ['tool'] } },
+  };
+  const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, log) }, security: { rules: { mcp: rules } } });
+  const client = await statelessOf(t, gateway);
+  const update = (taskId, name) => ({ taskId, inputResponses: { who: { action: 'accept', content: { name } } } });
+  const [one, two] = [await client.start('a__asks'), await client.start('a__asks')];
+  for (const { taskId } of [one, two]) {
+    await client.refused('tasks/update', update(taskId, 'forbidden'), -32600, /blocked by policy \(.*content\)/);
+  }
+  assert.equal(lines(log, '<', 'tasks/update').length, 0);
+  const long = 'x'.repeat(5000);
+  assert.equal((await client.result('tasks/update', update(one.taskId, long))).resultType, 'complete');
+  assert.equal(textOf((await client.ended(one.taskId)).result), `hello ${long}`);
+  await client.refused('tasks/update', update(two.taskId, long), -32600, /blocked by policy \(.*bytes\)/);
+  assert.deepEqual(lines(log, '<', 'tasks/update').map(({ params }) => params.taskId), ['task-1']);
+  assert.equal((await client.get(two.taskId)).status, 'input_required');
+});
+
+test('a task whose response is blocked is cancelled at its server', async (t) => {
+  const logs = { a: t.path('a'), b: t.path('b') };
+  const gateway = await t.gateway({
+    mcpServers: { a: server(STATELESS, logs.a), b: server(SESSIONS, logs.b) },
+    security: { rules: { mcp: { all: { on: 'mcp.response', if: 'mcp.request.tool_name == "message" && mcp.response.text.contains("password")', decision: 'block' } } } },
+  });
+  const client = await statelessOf(t, gateway), session = await t.http(gateway);
+  for (const name of ['a__message', 'b__message']) {
+    await client.refused('tools/call', { name, arguments: { text: 'the password' } }, -32600, /blocked by policy/);
+    await refused(startedBy(session, name, { text: 'the password' }), -32600, /blocked by policy/);
+  }
+  for (const log of Object.values(logs)) {
+    const cancelled = await until('the tasks are cancelled', () => {
+      const found = lines(log, '<', 'tasks/cancel');
+      return found.length === 2 && found;
+    });
+    assert.deepEqual(cancelled.map(({ params }) => params.taskId), ['task-1', 'task-2']);
+    const responses = () => lines(log, '>', undefined).filter(({ id }) => cancelled.some((one) => one.id === id));
+    await until('the server responds', () => responses().length === 2);
+    for (const { error } of responses()) assert.equal(error, undefined, 'the server accepts the request');
+  }
+});
+
 // ---- 2025-11-25 on both sides ------------------------------------------------------------------
 
 test('2025-11-25: a task from its call to its result, with servers whose ids collide', async (t) => {
@@ -297,6 +343,45 @@ test('2025-11-25: a task from its call to its result, with servers whose ids col
   await refused(client.call('tasks/list'), -32601, /Method not found/);
   await refused(client.call('tasks/update', { taskId: one.taskId, inputResponses: {} }), -32601, /Method not found/);
   assert.equal(textOf(await client.tool('a__job', { text: 'at once' })), 'at once');
+});
+
+test('2025-11-25: a shared server asks each client about its own task', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, log) } });
+  const client = async (name) => {
+    const asked = [];
+    const connected = await t.http(gateway, {
+      capabilities: { elicitation: {} },
+      onAsk: (method, params) => {
+        asked.push(params._meta[RELATED].taskId);
+        return { action: 'accept', content: { name } };
+      },
+    });
+    return { name, asked, connected, task: await startedBy(connected, 'a__elicits') };
+  };
+  const clients = [await client('Ada'), await client('Bob')];
+  const created = lines(log, '>', undefined).flatMap(({ result }) => result?.task?.taskId ?? []);
+  assert.deepEqual(created, ['task-1', 'task-2'], 'both tasks are in one process');
+  const results = await Promise.all(clients.map(({ connected, task }) => connected.call('tasks/result', { taskId: task.taskId })));
+  assert.deepEqual(results.map(textOf), ['hello Ada', 'hello Bob']);
+  for (const { asked, task } of clients) assert.deepEqual(asked, [task.taskId], 'the id that the client knows');
+  // A request about a task that nobody has reaches nobody.
+  const [{ asked, connected }] = clients;
+  const { taskId } = await startedBy(connected, 'a__elicits', { about: 'task-9' });
+  assert.equal(textOf(await connected.call('tasks/result', { taskId })), 'error -32602');
+  assert.equal(asked.length, 1);
+});
+
+test('2025-11-25: a server that does not declare tasks does not receive task', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: server(SESSIONS, log, '--plain') } });
+  const client = await t.http(gateway);
+  for (const text of ['one', 'two']) {
+    const result = await client.call('tools/call', { name: 'a__job', arguments: { text }, task: { ttl: 60_000 } });
+    assert.equal(textOf(result), text, 'the tool runs within the call');
+    const { params } = lines(log, '<', 'tools/call').at(-1);
+    assert.deepEqual([params.task, params.arguments], [undefined, { text }]);
+  }
 });
 
 test('2025-11-25: rules about results apply to tasks/result', async (t) => {

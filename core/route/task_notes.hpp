@@ -1,0 +1,50 @@
+// Whose task is whose: the tasks that a lane's server has created, with the client of each. A
+// request of the server about a task (related-task in its _meta) is sent to this client only.
+//
+// A note is made when the server has created the task, and renewed by each request about the task.
+// Therefore, a task whose note was removed is known again as soon as its client asks for the
+// result.
+//
+// Owner: the Lane. Runs on the reactor thread. Limit: max_notes; beyond it, the note that was
+// renewed least recently is removed. The lengths of a note's strings are limited by TaskIds.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/ext/transport.h"
+
+namespace bulkhead {
+
+struct TaskNote {
+  std::string id;          // the server's, unescaped
+  std::string client_id;   // JSON string: the id that the client has
+  std::string tool;        // whose call has created the task; the server's name
+  bh_session session = 0;  // of the client; 0 if its requests have no session
+};
+
+class TaskNotes {
+ public:
+  static constexpr std::size_t max_notes = 1'024;
+
+  // Adds or renews the note of a task.
+  void keep(TaskNote note);
+  // Returns null if there is no note of this task. The pointer is valid until the next change.
+  const TaskNote *find(std::string_view id) const;
+  // Removes the note of this task, if there is one.
+  void forget(std::string_view id);
+  void clear();
+  std::size_t size() const noexcept { return notes_.size(); }
+
+ private:
+  using Notes = std::list<TaskNote>;  // least recently renewed first
+
+  Notes notes_;
+  std::map<std::string, Notes::iterator, std::less<>> by_id_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,229 @@
+// Tests policies and tasks: tasks/update as a request, and tasks that their clients do not receive.
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "route/clients.hpp"
+#include "route/task_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct Asked {
+  std::string method, server, name, arguments, extra, definition;
+};
+std::vector<Asked> asked;          // for which decisions
+std::uint64_t pending_number = 0;  // of the result that is pending
+
+// Blocks requests that contain "forbidden" and results that contain "secret". The decision about a
+// result that contains "slow" is pending.
+const bh_policy blocking = {
+    sizeof(bh_policy),
+    0,
+    [](void *) -> std::uint32_t {
+      return BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS | BH_POLICY_READS_ARGUMENTS |
+             BH_POLICY_READS_DEFINITION;
+    },
+    [](void *, const bh_policy_request *request, bh_verdict *out, bh_error *) -> bh_status {
+      const auto text = [](bh_str part) { return std::string(bh::view(part)); };
+      asked.push_back({text(request->method), text(request->server), text(request->name),
+                       text(request->arguments), text(request->extra), text(request->definition)});
+      const bool allowed = asked.back().extra.find("forbidden") == std::string::npos;
+      out->verdict = allowed ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
+      return BH_OK;
+    },
+    [](void *, const bh_policy_request *request, bh_str result, bh_verdict *out,
+       bh_error *) -> bh_status {
+      const std::string_view text = bh::view(result);
+      const bool allowed = text.find("secret") == std::string_view::npos;
+      out->verdict = allowed ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
+      if (text.find("slow") == std::string_view::npos) return BH_OK;
+      pending_number = request->exchange;
+      return BH_PENDING;
+    },
+    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    nullptr,
+};
+
+// A client of one generation, and the form that a new task of a server of one generation has.
+struct PolicyWorld : TaskWorld {
+  const bool client_stateless;
+  const std::string server;
+
+  PolicyWorld(bool stateless, const std::string &name)
+      : TaskWorld({name}, &blocking), client_stateless(stateless), server(name) {
+    asked.clear();
+  }
+  void call() {
+    const std::string params = R"("name":")" + server + R"(__job","arguments":{})";
+    if (client_stateless) return ask_alone("tools/call", params);
+    ask("tools/call", params + R"(,"task":{})");
+  }
+  // The server creates the task. `status` is its status message.
+  void create(const std::string &id, std::string_view status) {
+    const std::string members = R"("taskId":")" + id + R"(","status":"working","statusMessage":")" +
+                                std::string(status) + "\"";
+    result(server, server.starts_with("m") ? R"({"resultType":"task","ttlMs":1,)" + members + "}"
+                                           : R"({"task":{"ttl":1,)" + members + "}}");
+  }
+  std::string told_id() const {
+    return client_stateless ? told({"result", "taskId"}) : told({"result", "task", "taskId"});
+  }
+  std::size_t requests() const { return servers.at(server).got.size(); }
+  // Checks that the server has received `count` requests, of which the last one cancels the task.
+  void check_cancelled(const std::string &id, std::size_t count) const {
+    CHECK(requests() == count);
+    CHECK(sent(server, {"method"}) == R"("tasks/cancel")");
+    CHECK(sent(server, {"params", "taskId"}) == "\"" + id + "\"");
+    const std::string extensions = sent(
+        server, {"params", "_meta", "io.modelcontextprotocol/clientCapabilities", "extensions"});
+    CHECK(extensions == (server.starts_with("m") ? R"({"io.modelcontextprotocol/tasks":{}})" : ""));
+  }
+};
+
+struct Pair {
+  bool client_stateless;
+  const char *server;
+};
+constexpr Pair pairs[] = {{false, "s1"}, {true, "m1"}, {false, "m1"}, {true, "s1"}};
+
+}  // namespace
+
+TEST_CASE("tasks/update is decided like a call of the task's tool, with its input") {
+  TaskWorld w({"m1", "m2"}, &blocking);
+  std::string ids[2];
+  const std::string servers[] = {"m1", "m2"};
+  for (const int i : {0, 1}) {
+    w.ask_alone("tools/call", R"("name":")" + servers[i] + R"(__job","arguments":{"a":1})");
+    w.result(servers[i], R"({"resultType":"task","taskId":"1","status":"working"})");
+    ids[i] = w.told({"result", "taskId"});
+  }
+  const auto update = [&](int i, const std::string &value) {
+    asked.clear();
+    const std::string inputs = R"("inputResponses":{"k":{"action":"accept","content":)" + value;
+    w.ask_alone("tasks/update", R"("taskId":)" + ids[i] + "," + inputs + "}}");
+    return "{" + inputs + "}}}";
+  };
+  for (const int i : {0, 1}) {
+    const std::string extra = update(i, R"({"name":"Ada"})");
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0].method == "tools/call");
+    CHECK(asked[0].server == servers[i]);
+    CHECK(asked[0].name == "job");
+    CHECK(asked[0].arguments.empty());
+    CHECK(asked[0].extra == extra);
+    CHECK(mcp::member(asked[0].definition, "name") == R"("job")");
+    CHECK(w.sent(servers[i], {"method"}) == R"("tasks/update")");
+    CHECK(w.sent(servers[i], {"params", "taskId"}) == R"("1")");
+    w.result(servers[i], R"({"resultType":"complete"})");
+    CHECK(w.told({"result", "resultType"}) == R"("complete")");
+
+    const std::size_t before = w.servers[servers[i]].got.size();
+    for (const std::string_view value : {R"({"name":"forbidden"})", R"({"a":1,"a":2})"}) {
+      update(i, std::string(value));
+      CHECK(w.told({"error", "code"}) == "-32600");
+      CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
+      CHECK(w.servers[servers[i]].got.size() == before);
+    }
+    // The other requests have no data to decide about.
+    asked.clear();
+    for (const std::string_view method : {"tasks/get", "tasks/cancel"}) {
+      w.ask_alone(method, R"("taskId":)" + ids[i]);
+      w.result(servers[i], R"({"resultType":"complete","taskId":"1","status":"working"})");
+      CHECK(w.told({"result", "resultType"}) == R"("complete")");
+    }
+    CHECK(asked.empty());
+  }
+}
+
+TEST_CASE("a task whose description is blocked is cancelled at its server, once") {
+  for (const auto &[client_stateless, server] : pairs) {
+    PolicyWorld w(client_stateless, server);
+    std::size_t count = 0;
+    for (const std::string id : {"1", "2"}) {
+      w.call();
+      w.create(id, "a secret");
+      CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
+      w.check_cancelled(id, count += 2);
+      // The server's response to the cancellation is for nobody.
+      const std::size_t answers = w.answers;
+      w.answer(server, id == "1" ? "result" : "error", R"({"code":-32602,"message":"ended"})");
+      CHECK(w.answers == answers);
+      CHECK(w.requests() == count);
+      if (client_stateless || w.servers[server].stateless) continue;
+      w.request_of(server, "elicitation/create", "\"" + id + "\"");
+      CHECK(w.got.empty());
+      CHECK(w.replied(server, {"error", "code"}) == "-32602");
+    }
+    // A task that the client receives goes on.
+    w.call();
+    w.create("3", "public");
+    CHECK(w.told_id().size() > 60);
+    CHECK(w.requests() == count + 1);
+  }
+}
+
+TEST_CASE("a task that its client does not receive is cancelled at its server") {
+  for (const std::string server : {"s1", "m1"}) {
+    SECTION("the client leaves while the policy evaluates the task: " + server) {
+      PolicyWorld w(false, server);
+      w.session = w.open_client();
+      std::size_t count = 0;
+      for (const std::string id : {"1", "2"}) {
+        w.session = w.open_client();
+        w.call();
+        w.create(id, "slow");
+        CHECK(w.requests() == count + 1);
+        w.router->parts().clients.sessions.close(w.session, BH_SESSION_GONE);
+        w.check_cancelled(id, count += 2);
+        w.router->parts().policy.decided(pending_number, {});
+        CHECK(w.requests() == count);
+      }
+    }
+    SECTION("the client has cancelled its request before the task was created: " + server) {
+      PolicyWorld w(false, server);
+      std::size_t count = 0;
+      for (const std::string id : {"1", "2"}) {
+        w.call();
+        w.ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+        const std::size_t answers = w.answers;
+        w.create(id, "public");
+        CHECK(w.answers == answers);
+        w.check_cancelled(id, count += 2);
+      }
+    }
+    SECTION("the policy allows it after a while: it is not cancelled: " + server) {
+      PolicyWorld w(false, server);
+      w.call();
+      w.create("1", "slow");
+      w.router->parts().policy.decided(pending_number, {});
+      CHECK(w.told_id().size() > 60);
+      CHECK(w.requests() == 1);
+    }
+  }
+}
+
+TEST_CASE("a task that its client has received is not cancelled by another response") {
+  for (const std::string server : {"s1", "m1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("1", "public");
+    CHECK(w.told_id().size() > 60);
+    const std::size_t answers = w.answers;
+    w.create("1", "again");
+    CHECK(w.answers == answers);
+    CHECK(w.requests() == 1);
+  }
+}
+
+TEST_CASE("tasks/cancel is not sent to a server that does not declare it") {
+  for (const std::string server : {"n1", "s1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("1", "secret");
+    CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
+    CHECK(w.requests() == (server == "s1" ? 2 : 1));
+  }
+}
