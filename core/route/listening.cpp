@@ -1,20 +1,14 @@
 #include "route/listening.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
+#include "base/jitter.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/for_each.hpp"
 
 namespace bulkhead {
 namespace {
-
-// Returns a random time between half of `ms` and one and a half times `ms`.
-std::uint64_t spread(std::uint64_t ms) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return ms / 2 + random() % (ms + 1);
-}
 
 std::vector<std::string> strings_of(std::string_view array) {
   std::vector<std::string> out;
@@ -97,7 +91,7 @@ void Listening::open() {
   if (!started_) return;
   if (request == 0) {
     missed_ = true;
-    return open_after(spread(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
+    return open_after(jitter(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
   }
   opening_ = request;
   for (Waiting &waiting : waiting_) waiting.request = request;
@@ -148,7 +142,7 @@ void Listening::ended(std::uint64_t exchange, bool lasting) {
   (exchange == current_ ? current_ : opening_) = 0;
   missed_ = true;
   if (!lasting && started_ && current_ == 0 && opening_ == 0) {
-    open_after(spread(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
+    open_after(jitter(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
   }
   settle(exchange, {});
 }
