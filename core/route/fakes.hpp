@@ -267,12 +267,17 @@ struct FakeTools {
   std::vector<std::string> calls{};  // "method name arguments"
   std::vector<bh_call> ids{}, cancelled{};
   std::function<void()> inside{};  // called inside the next call_begin()
+  std::string templates{};         // the list of resource templates; empty if there is no such list
 };
 inline const bh_tools tools_table = {
     sizeof(bh_tools),
     0,
     [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
       const FakeTools &tools = *static_cast<FakeTools *>(self);
+      if (kind == BH_LIST_TEMPLATES && !tools.templates.empty()) {
+        *out = bh::buf(std::string(tools.templates));
+        return BH_OK;
+      }
       if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
       if (tools.listing == BH_PENDING) return BH_PENDING;
       if (tools.listing != BH_OK) return bh::fail(error, tools.listing, "the folder has gone");
