@@ -56,6 +56,7 @@ void WireLane::connect() {
   log_level_sent = -1;
   list_failures_ = 0;
   for (Listing &listing : listings_) listing = {};
+  ages_ = {};  // this connection's server may not have all of these lists
   const std::string definition = upstream_.def().to_json();
   bh_lane_info info{};
   info.size = sizeof info;
