@@ -195,6 +195,7 @@ struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
   bool stateless = false;              // its server may ask for input
+  std::vector<mcp::Method> lacks{};    // methods that its server does not have
   std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
@@ -209,6 +210,9 @@ struct FakeLane final : Lane {
   void close() override {}
   std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
   void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
+  bool takes(mcp::Method method) const override {
+    return std::find(lacks.begin(), lacks.end(), method) == lacks.end();
+  }
   void submit(Exchange &e, const CallInHand &hand) override {
     if (stateless) {
       e.call->answer_form = &stateless_answer_form();
