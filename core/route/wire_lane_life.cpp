@@ -138,7 +138,8 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
   const std::string text = about(error.text);
   std::vector<std::uint64_t> ids;
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e->purpose != Purpose::call || e->sent || also_queued) ids.push_back(e->id);
+    const bool queued = e->purpose == Purpose::call && !e->sent && !e->local;
+    if (!queued || also_queued) ids.push_back(e->id);
   }
   pumping_ = true;  // nothing is sent while the lane has no connection
   for (const std::uint64_t id : ids) {
