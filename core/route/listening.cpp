@@ -30,7 +30,7 @@ void Listening::subscribe(std::uint64_t asked) {
 }
 
 void Listening::watches_changed() {
-  if (started_) open_after(collect_ms);
+  if (started_ && timer_ == 0) open_after(opening_ != 0 ? replace_ms : collect_ms);
 }
 
 bool Listening::reports(ItemKind kind) const noexcept {
@@ -91,6 +91,7 @@ void Listening::acknowledged(std::uint64_t id, std::string_view accepted) {
   if (id == 0 || id != opening_) return;
   const std::uint64_t former = std::exchange(current_, std::exchange(opening_, 0));
   failures_ = 0;
+  if (timer_ != 0) open_after(collect_ms);  // resources have changed since the request was sent
   const auto value_of = [accepted](std::string_view member) {
     return accepted.starts_with('{') ? mcp::member(accepted, member) : std::string_view{};
   };

@@ -5,6 +5,8 @@
 // If the set of watched resources changes, a new request is opened. The old request is closed as
 // soon as the server has acknowledged the new one. If a request ends, another one is opened after
 // retry_ms. The delay doubles after each failure, up to retry_max_ms, and has random jitter.
+// Clients cannot shorten or postpone it: while a request is to be opened, further changes have no
+// effect on the time.
 //
 // Keeps no list of the client requests that wait for the server's acknowledgement: they are
 // exchanges of the lane, so limits.in_flight_per_session applies to them.
@@ -29,6 +31,9 @@ class Listening {
   // If the set of watched resources changes, the new request is sent after this delay, so that
   // several changes require only one request.
   static constexpr std::uint64_t collect_ms = 10;
+  // A request that the server has not acknowledged yet is replaced after this delay. Otherwise, a
+  // client whose resources change all the time could prevent every acknowledgement.
+  static constexpr std::uint64_t replace_ms = 1'000;
 
   // What the lane does.
   class Wire {

@@ -126,6 +126,52 @@ TEST_CASE("an acknowledgement may arrive while its request is being sent") {
   CHECK(s.filters[2] == s.filters[1]);
 }
 
+TEST_CASE("changes that follow each other do not postpone a request") {
+  Server s;
+  s.start();
+  s.listening.acknowledged(1, "{}");
+  s.subscribe({"a:x"});
+  // Each step is shorter than collect_ms.
+  for (int i = 0; i < 100 && s.filters.size() < 2; ++i) {
+    s.listening.watches_changed();
+    s.loop->poll(5);
+  }
+  CHECK(s.filters.size() == 2);
+}
+
+TEST_CASE("a request that was not acknowledged is replaced only after some time") {
+  Server s;
+  s.start();
+  s.subscribe({"a:x"});
+  s.idle(100);
+  CHECK(s.filters.size() == 1);
+  SECTION("its acknowledgement arrives") {
+    s.listening.acknowledged(1, "{}");
+    s.idle(100);
+    CHECK(s.filters.size() == 2);
+    CHECK(s.ends.empty());
+  }
+  SECTION("it does not arrive") {
+    REQUIRE(s.requests(2));
+    CHECK(s.ends == std::vector<std::uint64_t>{1});
+  }
+}
+
+TEST_CASE("changes do not shorten the time before a failed request is sent again") {
+  Server s;
+  s.start();
+  s.listening.acknowledged(1, "{}");
+  s.listening.ended(1, false, "gone");
+  for (int i = 0; i < 20; ++i) {  // of at least 750 ms
+    s.subscribe({"a:" + std::to_string(i)});
+    s.idle(10);
+  }
+  CHECK(s.filters.size() == 1);
+  REQUIRE(s.requests(2));
+  CHECK(s.filters[1].find("\"a:0\"") != std::string::npos);
+  CHECK(s.filters[1].find("\"a:19\"") != std::string::npos);
+}
+
 TEST_CASE(
     "changes are reported for the lists that the server has accepted, while the request is open") {
   Server s;

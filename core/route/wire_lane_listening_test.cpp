@@ -228,6 +228,7 @@ TEST_CASE("an unsupported listen request is sent again for changed resources onl
   Watched w;
   w.list();
   w.refuse("subscriptions/listen", R"({"code":-32601,"message":"no such method"})");
+  w.lane->request_quietly(mcp::Method::logging_set_level, R"({"level":"info"})");
   w.idle(100);
   CHECK(w.listens() == 1);
   w.subscribe("a:1");
