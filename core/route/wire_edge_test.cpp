@@ -399,6 +399,39 @@ TEST_CASE("each type of notification reaches the part that handles it") {
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
 }
 
+TEST_CASE("a server without sessions ends subscriptions/listen with notifications/cancelled") {
+  WireWorld w;
+  FakeServer server;
+  ServerDef def = server_named("c");
+  def.protocol = ProtocolPin::v2026_07_28;
+  const std::unique_ptr<Upstream> upstream = w.behind(server, def);
+  auto &lane = static_cast<WireLane &>(*upstream->lane_for(0, 0));
+  lane.start();
+  w.answers_with(server, "server/discover",
+                 R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":)"
+                 R"({"tools":{"listChanged":true}}})");
+  w.answers_with(server, "tools/list", R"({"resultType":"complete","tools":[{"name":"t"}]})");
+  REQUIRE(lane.state() == LaneState::ready);
+  const std::string listen = server.number_of("subscriptions/listen");
+  const std::uint64_t number = std::stoull(listen);
+  const std::uint64_t call = w.call(open_session(w.sessions, w.client), lane, server, "1");
+  const auto cancels = [&](const std::string &id) {
+    w.sends(server,
+            R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
+                "}}");
+  };
+  cancels(std::to_string(call));  // only the client may cancel this request
+  cancels(std::to_string(number + 1'000'000));
+  CHECK(w.exchange_table.get(call) != nullptr);
+  REQUIRE(w.exchange_table.get(number) != nullptr);
+  cancels(listen);
+  CHECK(w.exchange_table.get(number) == nullptr);
+  CHECK(w.exchange_table.get(call) != nullptr);
+  // It is opened again.
+  CHECK(wait_for(*w.loop, [&] { return server.number_of("subscriptions/listen") != listen; }));
+  upstream->remove(&lane);
+}
+
 TEST_CASE("unknown members of a response are removed and counted before it is forwarded") {
   TwoServers w;
   const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");

@@ -75,6 +75,9 @@ class WireLane final : public Lane, private Listening::Wire {
   void reopen();
   // Called when the server has acknowledged subscriptions/listen.
   void listen_acknowledged(const Message &message);
+  // Called when the server has sent notifications/cancelled. A stdio server ends
+  // subscriptions/listen in this way. Returns false if the notification is about another request.
+  bool listen_cancelled(const Message &message);
   // Called when the server has reported that a list has changed.
   void list_changed(ItemKind kind);
 

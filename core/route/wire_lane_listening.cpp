@@ -142,6 +142,17 @@ void WireLane::listen_acknowledged(const Message &message) {
   listening_.acknowledged(parse_number(id), mcp::member(params, "notifications"));
 }
 
+bool WireLane::listen_cancelled(const Message &message) {
+  if (edge_ == nullptr || !edge_->stateless()) return false;
+  const std::uint64_t id = parse_number(message[message.scan->request_id]);
+  Exchange *e = host_.exchanges().get(id);
+  if (e == nullptr || e->lane != this || e->purpose != Purpose::listen) return false;
+  host_.drop(*e);
+  listening_.ended(id, false, "it has ended subscriptions/listen");
+  abandon(id);
+  return true;
+}
+
 // Called when the subscriptions/listen request has ended. If it ended without a response, `scan` is
 // null and `failure` is set.
 void WireLane::listen_answered(std::uint64_t exchange, const mcp::Scan *scan,
