@@ -33,6 +33,7 @@ struct Exchange : Numbered<Exchange> {
   std::uint8_t list_kind = 0;
   bool sent = false;        // passed to the connector, so the server may have executed it
   bool takes_place = true;  // counted in Lane::in_flight while it is sent
+  bool local = false;       // the lane responds itself; the server does not receive the request
   Call *call = nullptr;     // set if and only if purpose is call
   Lane *lane = nullptr;     // set until the lane has released it
   std::string name;         // for a lane's own request: the URI, for texts
@@ -45,6 +46,7 @@ struct Exchange : Numbered<Exchange> {
     method = mcp::Method::none;
     sent = false;
     takes_place = true;
+    local = false;
     call = nullptr;
     lane = nullptr;
     name.clear();

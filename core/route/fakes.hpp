@@ -195,6 +195,7 @@ struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
   bool stateless = false;              // its server may ask for input
+  std::vector<mcp::Method> lacks{};    // methods that its server does not have
   std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
@@ -209,6 +210,9 @@ struct FakeLane final : Lane {
   void close() override {}
   std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
   void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
+  bool takes(mcp::Method method) const override {
+    return std::find(lacks.begin(), lacks.end(), method) == lacks.end();
+  }
   void submit(Exchange &e, const CallInHand &hand) override {
     if (stateless) {
       e.call->answer_form = &stateless_answer_form();
@@ -267,12 +271,17 @@ struct FakeTools {
   std::vector<std::string> calls{};  // "method name arguments"
   std::vector<bh_call> ids{}, cancelled{};
   std::function<void()> inside{};  // called inside the next call_begin()
+  std::string templates{};         // the list of resource templates; empty if there is no such list
 };
 inline const bh_tools tools_table = {
     sizeof(bh_tools),
     0,
     [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
       const FakeTools &tools = *static_cast<FakeTools *>(self);
+      if (kind == BH_LIST_TEMPLATES && !tools.templates.empty()) {
+        *out = bh::buf(std::string(tools.templates));
+        return BH_OK;
+      }
       if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
       if (tools.listing == BH_PENDING) return BH_PENDING;
       if (tools.listing != BH_OK) return bh::fail(error, tools.listing, "the folder has gone");

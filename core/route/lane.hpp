@@ -169,6 +169,8 @@ class Lane {
     };
     std::map<std::uint64_t, Client> clients;  // by session
     bool on = false;                          // the server has accepted a subscription
+    // The newest subscriptions/listen request that contains the resource, or 0.
+    std::uint64_t listen = 0;
   };
   std::map<std::string, Watch, std::less<>> watches;
 

@@ -35,7 +35,8 @@ ListHints ListAge::hints(bool reported, std::uint64_t now_ns) const noexcept {
   return out;
 }
 
-bool ListAge::needs_refresh(std::uint64_t now_ns) const noexcept {
+bool ListAge::needs_refresh(bool reported, std::uint64_t now_ns) const noexcept {
+  if (reported && !failed_) return false;
   const std::uint64_t lasts_ms = std::max(hints_.ttl_ms, min_refresh_ms);
   return since_ns_ != 0 && now_ns >= since_ns_ + lasts_ms * ns_per_ms;
 }

@@ -35,16 +35,26 @@ class ListAge {
   void received(const ListHints &hints, std::uint64_t now_ns) noexcept {
     hints_ = hints;
     since_ns_ = now_ns;
+    failed_ = false;
   }
+  // Called when the list could not be read. It is out of date until it has been received.
+  void failed(std::uint64_t now_ns) noexcept {
+    received({}, now_ns);
+    failed_ = true;
+  }
+  // Returns true if the list has been received from this connection, or could not be read.
+  bool known() const noexcept { return since_ns_ != 0; }
   // Returns the hints for a client that receives the list now. `reported` is true if the server
   // reports changes of the list, so the list is up to date.
   ListHints hints(bool reported, std::uint64_t now_ns) const noexcept;
-  // Returns true if the list is out of date and should be requested again.
-  bool needs_refresh(std::uint64_t now_ns) const noexcept;
+  // Returns true if the list is out of date and should be requested again. `reported` is true if
+  // the server reports changes of the list.
+  bool needs_refresh(bool reported, std::uint64_t now_ns) const noexcept;
 
  private:
   ListHints hints_;
   std::uint64_t since_ns_ = 0;  // 0: the list has not been received
+  bool failed_ = false;         // the last attempt to read it has failed
 };
 
 }  // namespace bulkhead

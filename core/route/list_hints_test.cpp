@@ -69,11 +69,27 @@ TEST_CASE("the time of a list runs out, unless the server reports changes") {
 
 TEST_CASE("a list is requested again when its time is over, but not more often than the limit") {
   ListAge age;
-  CHECK_FALSE(age.needs_refresh(1'000'000 * ms));  // the server has no such list
+  CHECK_FALSE(age.needs_refresh(false, 1'000'000 * ms));  // the server has no such list
   age.received({5'000, false}, 100 * ms);
-  CHECK_FALSE(age.needs_refresh(5'099 * ms));
-  CHECK(age.needs_refresh(5'100 * ms));
+  CHECK_FALSE(age.needs_refresh(false, 5'099 * ms));
+  CHECK(age.needs_refresh(false, 5'100 * ms));
   age.received({0, false}, 6'000 * ms);
-  CHECK_FALSE(age.needs_refresh((5'999 + ListAge::min_refresh_ms) * ms));
-  CHECK(age.needs_refresh((6'000 + ListAge::min_refresh_ms) * ms));
+  CHECK_FALSE(age.needs_refresh(false, (5'999 + ListAge::min_refresh_ms) * ms));
+  CHECK(age.needs_refresh(false, (6'000 + ListAge::min_refresh_ms) * ms));
+}
+
+TEST_CASE("a list that could not be read is requested again, even if its changes are reported") {
+  ListAge age;
+  CHECK_FALSE(age.known());
+  age.received({5'000, true}, 100 * ms);
+  CHECK(age.known());
+  CHECK_FALSE(age.needs_refresh(true, 9'000 * ms));
+  age.failed(9'000 * ms);
+  CHECK(age.hints(true, 9'000 * ms).ttl_ms == 0);
+  CHECK_FALSE(age.hints(true, 9'000 * ms).is_public);
+  CHECK_FALSE(age.needs_refresh(true, (8'999 + ListAge::min_refresh_ms) * ms));
+  CHECK(age.needs_refresh(true, (9'000 + ListAge::min_refresh_ms) * ms));
+  age.received({5'000, true}, 20'000 * ms);
+  CHECK_FALSE(age.needs_refresh(true, 90'000 * ms));
+  CHECK(age.needs_refresh(false, 90'000 * ms));
 }

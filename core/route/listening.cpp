@@ -1,32 +1,13 @@
 #include "route/listening.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
+#include "base/jitter.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/for_each.hpp"
 
 namespace bulkhead {
-namespace {
-
-// Returns a random time between half of `ms` and one and a half times `ms`.
-std::uint64_t spread(std::uint64_t ms) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return ms / 2 + random() % (ms + 1);
-}
-
-std::vector<std::string> strings_of(std::string_view array) {
-  std::vector<std::string> out;
-  if (!array.starts_with('[')) return out;
-  std::string scratch;
-  mcp::for_each_item(array, [&](std::string_view item) {
-    if (item.starts_with('"')) out.emplace_back(mcp::unquote(item, &scratch));
-  });
-  return out;
-}
-
-}  // namespace
 
 void Listening::start(const ServerCaps &caps) {
   caps_ = caps;
@@ -39,16 +20,17 @@ void Listening::stop() {
   timer_ = current_ = opening_ = 0;
   failures_ = 0;
   started_ = missed_ = false;
-  waiting_.clear();  // the lane fails their calls
+  first_ = true;
 }
 
-void Listening::subscribe(std::uint64_t exchange, std::string uri) {
-  waiting_.push_back({exchange, std::move(uri), 0});
+void Listening::subscribe(std::uint64_t asked) {
+  // The server has not accepted the resource before, but may accept it now.
+  if (asked != 0 && asked == current_) asked_.clear();
   watches_changed();
 }
 
 void Listening::watches_changed() {
-  if (started_) open_after(collect_ms);
+  if (started_ && timer_ == 0) open_after(opening_ != 0 ? replace_ms : collect_ms);
 }
 
 bool Listening::reports(ItemKind kind) const noexcept {
@@ -84,23 +66,17 @@ std::string Listening::filter() const {
 
 void Listening::open() {
   const std::string wanted = filter();
-  if (wanted == asked_ && (current_ | opening_) != 0 && waiting_.empty()) return;
+  if (wanted == asked_ && (current_ | opening_) != 0) return;
   asked_ = wanted;
-  const std::uint64_t former = std::exchange(opening_, 0);
-  if (former != 0) wire_.end_listen(former);
+  if (const std::uint64_t former = std::exchange(opening_, 0)) {
+    wire_.end_listen(former);
+    if (!started_ || opening_ != 0) return;  // the connection was lost during the call
+  }
   if (wanted.empty()) {
     if (const std::uint64_t last = std::exchange(current_, 0)) wire_.end_listen(last);
     return;
   }
-  for (Waiting &waiting : waiting_) waiting.request = 0;
-  const std::uint64_t request = wire_.send_listen(wanted);
-  if (!started_) return;
-  if (request == 0) {
-    missed_ = true;
-    return open_after(spread(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
-  }
-  opening_ = request;
-  for (Waiting &waiting : waiting_) waiting.request = request;
+  if (!wire_.send_listen(wanted, &opening_)) interrupted(false);
 }
 
 void Listening::open_after(std::uint64_t ms) {
@@ -115,42 +91,32 @@ void Listening::acknowledged(std::uint64_t id, std::string_view accepted) {
   if (id == 0 || id != opening_) return;
   const std::uint64_t former = std::exchange(current_, std::exchange(opening_, 0));
   failures_ = 0;
-  const std::vector<std::string> uris =
-      accepted.starts_with('{') ? strings_of(mcp::member(accepted, "resourceSubscriptions"))
-                                : std::vector<std::string>{};
-  const auto has = [accepted](std::string_view member) {
-    return accepted.starts_with('{') && mcp::member(accepted, member) == "true";
+  if (timer_ != 0) open_after(collect_ms);  // resources have changed since the request was sent
+  const auto value_of = [accepted](std::string_view member) {
+    return accepted.starts_with('{') ? mcp::member(accepted, member) : std::string_view{};
   };
-  reported_ = {has("toolsListChanged"), has("resourcesListChanged"), has("promptsListChanged")};
+  reported_ = {value_of("toolsListChanged") == "true", value_of("resourcesListChanged") == "true",
+               value_of("promptsListChanged") == "true"};
   if (former != 0) wire_.end_listen(former);
-  if (std::exchange(missed_, false)) wire_.changes_missed();
-  settle(id, uris);
+  const bool missed = std::exchange(missed_, false), first = std::exchange(first_, false);
+  if (missed || first) wire_.changes_missed(missed);
+  wire_.accepted(id, value_of("resourceSubscriptions"));
 }
 
-// Reports the outcome to all client subscribe requests that were waiting for this
-// subscriptions/listen request.
-void Listening::settle(std::uint64_t request, const std::vector<std::string> &accepted) {
-  std::vector<Waiting> done;
-  std::erase_if(waiting_, [&](Waiting &waiting) {
-    if (waiting.request != request) return false;
-    done.push_back(std::move(waiting));
-    return true;
-  });
-  for (const Waiting &waiting : done) {
-    const bool has = std::find(accepted.begin(), accepted.end(), waiting.uri) != accepted.end();
-    wire_.subscribed(waiting.exchange, has);
-  }
+void Listening::ended(std::uint64_t exchange, bool lasting, std::string_view reason) {
+  if (exchange == 0 || (exchange != current_ && exchange != opening_)) return;
+  const bool acknowledged = exchange == current_;
+  (acknowledged ? current_ : opening_) = 0;
+  if (!acknowledged) asked_.clear();
+  interrupted(lasting);
+  if (!acknowledged) wire_.rejected(exchange, reason);
 }
 
-void Listening::ended(std::uint64_t exchange, bool lasting) {
-  const bool open = exchange == current_ || exchange == opening_;
-  if (exchange == 0 || !open) return;
-  (exchange == current_ ? current_ : opening_) = 0;
-  missed_ = true;
-  if (!lasting && started_ && current_ == 0 && opening_ == 0) {
-    open_after(spread(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
-  }
-  settle(exchange, {});
+// Opens the next request later, unless another one is already waiting for its acknowledgement.
+void Listening::interrupted(bool lasting) {
+  missed_ |= current_ == 0;
+  if (lasting || !started_ || opening_ != 0) return;
+  open_after(jitter(std::min(retry_ms << std::min(failures_++, 16u), retry_max_ms)));
 }
 
 }  // namespace bulkhead

@@ -5,6 +5,11 @@
 // If the set of watched resources changes, a new request is opened. The old request is closed as
 // soon as the server has acknowledged the new one. If a request ends, another one is opened after
 // retry_ms. The delay doubles after each failure, up to retry_max_ms, and has random jitter.
+// Clients cannot shorten or postpone it: while a request is to be opened, further changes have no
+// effect on the time.
+//
+// Keeps no list of the client requests that wait for the server's acknowledgement: they are
+// exchanges of the lane, so limits.in_flight_per_session applies to them.
 //
 // Used on the I/O thread. Owned by the lane.
 #pragma once
@@ -26,23 +31,28 @@ class Listening {
   // If the set of watched resources changes, the new request is sent after this delay, so that
   // several changes require only one request.
   static constexpr std::uint64_t collect_ms = 10;
+  // A request that the server has not acknowledged yet is replaced after this delay. Otherwise, a
+  // client whose resources change all the time could prevent every acknowledgement.
+  static constexpr std::uint64_t replace_ms = 1'000;
 
   // What the lane does.
   class Wire {
    public:
     virtual ~Wire() = default;
     virtual std::vector<std::string> watched() const = 0;
-    // Sends a listen request with this filter (a JSON object). Returns the request's exchange, or 0
-    // if the request could not be sent.
-    virtual std::uint64_t send_listen(const std::string &filter) = 0;
+    // Sends a listen request with this filter (a JSON object). Sets *exchange before that, because
+    // the server's messages may arrive during the call. Returns false if no exchange is available.
+    virtual bool send_listen(const std::string &filter, std::uint64_t *exchange) = 0;
     // Ends the listen request and notifies the server.
     virtual void end_listen(std::uint64_t exchange) = 0;
-    // Called when a listen request is open again after an interruption. Changes may have been
-    // missed in the meantime.
-    virtual void changes_missed() = 0;
-    // Called when a client's resources/subscribe request has been accepted or rejected. `exchange`
-    // is the exchange of that request.
-    virtual void subscribed(std::uint64_t exchange, bool accepted) = 0;
+    // Called when changes may have been missed. `interrupted` is true if a listen request is open
+    // again after an interruption, or false if it is the first one of the connection.
+    virtual void changes_missed(bool interrupted) = 0;
+    // Called when the server has acknowledged the request. `uris` is the JSON array of the
+    // resources that the server has accepted. Any other value means that it has accepted none.
+    virtual void accepted(std::uint64_t exchange, std::string_view uris) = 0;
+    // Called when the request has ended before the server has acknowledged it.
+    virtual void rejected(std::uint64_t exchange, std::string_view reason) = 0;
   };
 
   Listening(Reactor &reactor, Wire &wire) : reactor_(reactor), wire_(wire) {}
@@ -54,9 +64,10 @@ class Listening {
   void start(const ServerCaps &caps);
   // Called when the connection has ended.
   void stop();
-  // Called when a client subscribes to a resource. `exchange` is the exchange of the client's
-  // request. Wire::watched() must already contain the URI.
-  void subscribe(std::uint64_t exchange, std::string uri);
+  // Called when a client subscribes to a resource that the server has not accepted.
+  // Wire::watched() must already contain its URI. `asked` is the newest listen request that
+  // contains the URI, or 0.
+  void subscribe(std::uint64_t asked);
   // Called when the set of watched resources has changed.
   void watches_changed();
   // Returns true if the server currently reports changes of its list of this kind.
@@ -66,26 +77,22 @@ class Listening {
   // `id` is the subscription's; `accepted` is the accepted part of the filter, a JSON object.
   void acknowledged(std::uint64_t id, std::string_view accepted);
   // Called when a listen request has ended. `lasting` is true if the server does not support
-  // subscriptions/listen. In that case, no other request is opened.
-  void ended(std::uint64_t exchange, bool lasting);
+  // subscriptions/listen. In that case, no other request is opened until the set of watched
+  // resources changes.
+  void ended(std::uint64_t exchange, bool lasting, std::string_view reason);
 
  private:
-  struct Waiting {
-    std::uint64_t exchange = 0;  // of the client's request
-    std::string uri;
-    std::uint64_t request = 0;  // that asks for it; 0: not sent yet
-  };
-
   std::string filter() const;
   void open();
   void open_after(std::uint64_t ms);
-  void settle(std::uint64_t request, const std::vector<std::string> &accepted);
+  void interrupted(bool lasting);
 
   Reactor &reactor_;
   Wire &wire_;
   ServerCaps caps_{};
   bool started_ = false;
-  bool missed_ = false;        // a request has ended
+  bool missed_ = false;        // there was no acknowledged request at some time
+  bool first_ = true;          // no request of this connection has been acknowledged
   std::uint64_t current_ = 0;  // acknowledged
   // The lists whose changes the current request covers.
   struct {
@@ -94,8 +101,7 @@ class Listening {
   std::uint64_t opening_ = 0;   // not acknowledged yet
   std::uint32_t failures_ = 0;  // since the last acknowledgement
   std::uint64_t timer_ = 0;
-  std::string asked_;  // the filter of the newest request
-  std::vector<Waiting> waiting_;
+  std::string asked_;  // the filter of the newest request; empty if it must be sent again
 };
 
 }  // namespace bulkhead

@@ -59,6 +59,21 @@ TEST_CASE("the server receives only the first subscribe and the last unsubscribe
   CHECK(w.changes > 0);
 }
 
+TEST_CASE("a server without these methods learns only of changes") {
+  World w;
+  w.lane.lacks = {mcp::Method::resources_subscribe, mcp::Method::resources_unsubscribe};
+  CHECK_FALSE(w.subscribe(w.first, "note:///1"));
+  w.ended();
+  CHECK_FALSE(w.subscribe(w.second, "note:///2"));
+  w.ended();
+  CHECK(w.unsubscribe(w.first, "note:///3"));        // nobody watches it
+  CHECK(w.unsubscribe(w.first, "note:///2"));        // another client watches it
+  CHECK_FALSE(w.unsubscribe(w.first, "note:///1"));  // changes what the lane watches
+  CHECK(w.unsubscribe(w.first, "note:///1"));
+  w.lane.lacks.clear();
+  CHECK_FALSE(w.unsubscribe(w.first, "note:///3"));  // the server may know it
+}
+
 TEST_CASE(
     "a refused subscription is removed; if the outcome is unknown, the server receives an "
     "unsubscribe request") {

@@ -556,14 +556,19 @@ void Views::announce(View &view) {
   if (!needs_.profile.expose.list_changed || before == nullptr || view.clients.empty()) return;
   catalogue(view);
   const auto now = view.shown = view.catalogue;
+  // One notification covers the lists of resources and of resource templates.
+  const bool same_templates = before->same_list(ItemKind::resource_template, *now);
   for (const ItemKind kind : all_item_kinds) {
-    if (kind == ItemKind::resource_template || before->same_list(kind, *now)) continue;
+    if (kind == ItemKind::resource_template) continue;
+    if (before->same_list(kind, *now) && (kind != ItemKind::resource || same_templates)) continue;
     for (const Session *s : std::vector<Session *>(view.clients)) tell_list_changed(*s, kind);
   }
 }
 
 void Views::tell_list_changed(const Session &s, ItemKind kind) {
-  if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
+  unsigned kinds = 1u << static_cast<unsigned>(kind);
+  if (kind == ItemKind::resource) kinds |= 1u << static_cast<unsigned>(ItemKind::resource_template);
+  if ((s.listed & kinds) == 0) return;
   if (s.is_sessionless() && !s.ready) return;  // it does not listen
   const std::string method = std::string(facts(kind).member) + "/list_changed";
   if (s.is_sessionless()) {

@@ -16,10 +16,12 @@ void wait(ListWorld &w, Session &s, const std::string &id) {
   w.views.wait(*s.view, request.incoming);
 }
 
-std::size_t changes_told(const ListWorld &w, const Session &s) {
+std::size_t changes_told(const ListWorld &w, const Session &s,
+                         const std::string &member = "tools") {
   std::size_t told = 0;
   for (const FakeClient::Sent &sent : w.client.sent) {
-    const bool list = sent.text.find("notifications/tools/list_changed") != std::string::npos;
+    const std::string method = "notifications/" + member + "/list_changed";
+    const bool list = sent.text.find(method) != std::string::npos;
     told += list && sent.session == s.handle ? 1 : 0;
   }
   return told;
@@ -185,6 +187,31 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   }
   w.loop->poll(0);
   CHECK(changes_told(w, seen) == 1);
+}
+
+TEST_CASE("a changed list of resource templates is announced as a change of resources") {
+  const auto changes = [](ItemKind listed, const std::string &templates, const std::string &next) {
+    ListWorld w;
+    w.plugins["a"].templates = templates;
+    w.add("a", R"([{"name":"x"}])");
+    Session &s = w.joined();
+    w.loop->poll(0);
+    w.views.mark_shown(*s.view);
+    s.listed = static_cast<std::uint8_t>(1u << static_cast<unsigned>(listed));
+    w.plugins["a"].templates = next;
+    auto &lane = static_cast<ToolsLane &>(*w.upstreams.find("a")->lanes()[0]);
+    lane.list_changed(ItemKind::resource_template);
+    w.loop->poll(0);
+    CHECK(changes_told(w, s, "tools") == 0);
+    return changes_told(w, s, "resources");
+  };
+  const std::string one = R"([{"uriTemplate":"a:{x}","name":"x"}])";
+  const std::string two =
+      R"([{"uriTemplate":"a:{x}","name":"x"},{"uriTemplate":"b:{y}","name":"y"}])";
+  CHECK(changes(ItemKind::resource, one, two) == 1);
+  CHECK(changes(ItemKind::resource_template, two, one) == 1);
+  CHECK(changes(ItemKind::resource_template, one, one) == 0);
+  CHECK(changes(ItemKind::tool, one, two) == 0);
 }
 
 TEST_CASE("a removed server leaves every view immediately; a new server is in profile order") {

@@ -159,6 +159,7 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
     case mcp::Method::notifications_resources_updated:
       return needs_.subscriptions.updated(lane, message);
     case mcp::Method::notifications_cancelled:
+      if (lane.listen_cancelled(message)) return;
       return needs_.asks.cancelled(lane, message);
     case mcp::Method::notifications_subscriptions_acknowledged:
       return lane.listen_acknowledged(message);

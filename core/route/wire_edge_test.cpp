@@ -2,6 +2,7 @@
 // client.
 #include "route/wire_edge.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "route/wire_world.hpp"
@@ -57,6 +58,48 @@ struct TwoServers : WireWorld {
       out.emplace_back(mcp::unquote(at(text, {"error", "message"}), &scratch));
     }
     return out;
+  }
+};
+
+// A lane of a server of 2026-07-28.
+struct WithoutSessions : WireWorld {
+  FakeServer server;
+  std::unique_ptr<Upstream> server_upstream = behind(server, [] {
+    ServerDef def = server_named("c");
+    def.protocol = ProtocolPin::v2026_07_28;
+    return def;
+  }());
+  WireLane &server_lane = static_cast<WireLane &>(*server_upstream->lane_for(0, 0));
+  View view;
+
+  WithoutSessions() {
+    view.lanes = {&server_lane};
+    server_lane.start();
+    answers_with(server, "server/discover",
+                 R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":)"
+                 R"({"tools":{"listChanged":true},"resources":{"subscribe":true}}})");
+    answers_with(server, "tools/list", R"({"resultType":"complete","tools":[{"name":"t"}]})");
+    answers_with(server, "resources/list", R"({"resultType":"complete","resources":[]})");
+    answers_with(server, "resources/templates/list",
+                 R"({"resultType":"complete","resourceTemplates":[]})");
+    REQUIRE(server_lane.state() == LaneState::ready);
+  }
+  ~WithoutSessions() override { server_upstream->remove(&server_lane); }
+  void acknowledges(const std::string &listen, const std::string &uris) {
+    sends(server,
+          R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":)"
+          R"({"notifications":{"resourceSubscriptions":)" +
+              uris + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":)" + listen + "}}}");
+  }
+  // The URI is also the request's id.
+  void subscribe(Session &s, const std::string &uri) {
+    const Scanned m(R"({"jsonrpc":"2.0","id":")" + uri +
+                    R"(","method":"resources/subscribe","params":{"uri":")" + uri + "\"}}");
+    Incoming request{{s.handle, 7, 0}, m.get(), 1};
+    CallInHand hand{request.message, {&server_lane, {}, m.scan.uri}, {}, {}};
+    hand.target.resolved.original_token = "\"" + uri + "\"";
+    s.view = &view;
+    calls.begin(s, request, hand);
   }
 };
 
@@ -397,6 +440,60 @@ TEST_CASE("each type of notification reaches the part that handles it") {
     CHECK(requested() == Texts{"\"resources/list\"", "\"resources/templates/list\""});
   }
   CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
+}
+
+TEST_CASE("a server without sessions ends subscriptions/listen with notifications/cancelled") {
+  WithoutSessions w;
+  const std::string listen = w.server.number_of("subscriptions/listen");
+  const std::uint64_t number = std::stoull(listen);
+  const std::uint64_t call =
+      w.call(open_session(w.sessions, w.client), w.server_lane, w.server, "1");
+  const auto cancels = [&](const std::string &id) {
+    w.sends(w.server,
+            R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
+                "}}");
+  };
+  cancels(std::to_string(call));  // only the client may cancel this request
+  cancels(std::to_string(number + 1'000'000));
+  CHECK(w.exchange_table.get(call) != nullptr);
+  REQUIRE(w.exchange_table.get(number) != nullptr);
+  cancels(listen);
+  CHECK(w.exchange_table.get(number) == nullptr);
+  CHECK(w.exchange_table.get(call) != nullptr);
+  // It is opened again.
+  CHECK(wait_for(*w.loop, [&] { return w.server.number_of("subscriptions/listen") != listen; }));
+}
+
+TEST_CASE("a server without sessions does not learn of a cancelled subscription") {
+  WithoutSessions w;
+  Session &one = open_session(w.sessions, w.client), &two = open_session(w.sessions, w.client);
+  const std::string first = w.server.number_of("subscriptions/listen");
+  w.acknowledges(first, "[]");
+  w.subscribe(one, "n:///1");
+  w.subscribe(one, "n:///2");
+  w.subscribe(two, "n:///3");
+  Call *cancelled = nullptr;
+  for (Call *call = one.open_calls.head; call != nullptr; call = call->session_next) {
+    if (call->name == "n:///2") cancelled = call;
+  }
+  REQUIRE(cancelled != nullptr);
+  const Scanned notification(
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"n:///2"}})");
+  w.ends.cancel(*cancelled, notification.get());
+  w.ends.end_session(two);
+  CHECK(w.server.notifications.empty());
+  CHECK(w.server_lane.retracted.empty());  // log lines are still attributed to their clients
+  REQUIRE(wait_for(*w.loop, [&] { return w.server.number_of("subscriptions/listen") != first; }));
+  CHECK(at(w.server.requests.back(), {"params", "notifications", "resourceSubscriptions"}) ==
+        R"(["n:///1"])");
+  w.acknowledges(w.server.number_of("subscriptions/listen"), R"(["n:///1"])");
+  const Texts answers = w.sent_to(one, BH_OUT_ANSWER);
+  CHECK(std::count(answers.begin(), answers.end(),
+                   R"({"jsonrpc":"2.0","id":"n:///1","result":{}})") == 1);
+  CHECK(one.subscriptions.size() == 1);
+  CHECK(two.subscriptions.empty());
+  CHECK(one.open_calls.size == 0);
+  CHECK(w.exchange_table.size() == 1);  // the listen request
 }
 
 TEST_CASE("unknown members of a response are removed and counted before it is forwarded") {

@@ -57,6 +57,7 @@ void WireLane::connect() {
   log_level_sent = -1;
   list_failures_ = 0;
   for (Listing &listing : listings_) listing = {};
+  ages_ = {};  // this connection's server may not have all of these lists
   const std::string definition = upstream_.def().to_json();
   bh_lane_info info{};
   info.size = sizeof info;
@@ -343,7 +344,11 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
-  if (!takes(method)) return listening_.watches_changed();
+  if (!takes(method)) {
+    // Other methods, such as logging/setLevel, have no counterpart.
+    if (method != mcp::Method::logging_set_level) listening_.watches_changed();
+    return;
+  }
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   const Digits id(e->id);
@@ -366,7 +371,7 @@ void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view m
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
   if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
-  if (purpose == Purpose::listen) return listen_answered(id, scan, message);
+  if (purpose == Purpose::listen) return listen_answered(id, scan, message, error);
   const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
   if (discovered) return rechecked(scan, message, error);
   if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);

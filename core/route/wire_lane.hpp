@@ -75,6 +75,9 @@ class WireLane final : public Lane, private Listening::Wire {
   void reopen();
   // Called when the server has acknowledged subscriptions/listen.
   void listen_acknowledged(const Message &message);
+  // Called when the server has sent notifications/cancelled. A stdio server ends
+  // subscriptions/listen in this way. Returns false if the notification is about another request.
+  bool listen_cancelled(const Message &message);
   // Called when the server has reported that a list has changed.
   void list_changed(ItemKind kind);
   // Cancels a task that no client has received, with the best effort: sends tasks/cancel, unless
@@ -151,13 +154,17 @@ class WireLane final : public Lane, private Listening::Wire {
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
   // Resource subscriptions at a server without sessions.
   void take_subscription(Exchange &exchange);
-  void listen_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message);
+  void answer_subscription(std::uint64_t exchange, bool accepted, std::string_view failure);
+  void answer_subscriptions(std::uint64_t listen, std::string_view failure);
+  void listen_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message,
+                       const Error *failure);
   // Listening::Wire
   std::vector<std::string> watched() const override;
-  std::uint64_t send_listen(const std::string &filter) override;
+  bool send_listen(const std::string &filter, std::uint64_t *exchange) override;
   void end_listen(std::uint64_t exchange) override;
-  void changes_missed() override;
-  void subscribed(std::uint64_t exchange, bool accepted) override;
+  void changes_missed(bool interrupted) override;
+  void accepted(std::uint64_t exchange, std::string_view uris) override;
+  void rejected(std::uint64_t exchange, std::string_view reason) override;
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
   // Returns the headers for a request that uses this edge. The result is empty if the server needs

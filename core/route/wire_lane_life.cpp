@@ -1,7 +1,7 @@
 // The life cycle of a connection: start, stop, loss and reconnection.
 #include <algorithm>
-#include <random>
 
+#include "base/jitter.hpp"
 #include "route/lane_host.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
@@ -14,11 +14,6 @@ constexpr std::uint32_t max_crashes = 3;
 // A connection that has lasted this long ends a series of failures, so the lane reconnects
 // immediately after the next loss.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
-
-std::uint64_t jitter(std::uint64_t ms) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return ms - ms / 4 + random() % (ms / 2 + 1);
-}
 
 }  // namespace
 
@@ -143,7 +138,8 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
   const std::string text = about(error.text);
   std::vector<std::uint64_t> ids;
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e->purpose != Purpose::call || e->sent || also_queued) ids.push_back(e->id);
+    const bool queued = e->purpose == Purpose::call && !e->sent && !e->local;
+    if (!queued || also_queued) ids.push_back(e->id);
   }
   pumping_ = true;  // nothing is sent while the lane has no connection
   for (const std::uint64_t id : ids) {

@@ -1,6 +1,10 @@
 // Reports changes at a server without sessions to the lane, using subscriptions/listen in place of
 // resources/subscribe.
+#include <algorithm>
+#include <utility>
+
 #include "bulkhead/cpp/basics.hpp"
+#include "mcp/for_each.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -12,22 +16,29 @@ namespace bulkhead {
 // not have these methods. No message is sent to the server for this request alone, so it does not
 // count as in flight.
 void WireLane::take_subscription(Exchange &e) {
-  e.sent = true;
-  e.takes_place = false;
-  if (e.method == mcp::Method::resources_subscribe) {
-    return listening_.subscribe(e.id, e.call->name);
+  e.local = true;
+  if (e.method != mcp::Method::resources_subscribe) {
+    listening_.watches_changed();
+    return answer_subscription(e.id, true, {});
   }
-  listening_.watches_changed();
-  subscribed(e.id, true);
+  const auto watch = watches.find(e.call->name);
+  const bool known = watch != watches.end();
+  if (known && watch->second.on) return answer_subscription(e.id, true, {});
+  listening_.subscribe(known ? watch->second.listen : 0);
 }
 
-void WireLane::subscribed(std::uint64_t exchange, bool accepted) {
+// Responds to a client's subscription request. If the server has not accepted it, `failure` is the
+// reason, or empty if the server has acknowledged other resources only.
+void WireLane::answer_subscription(std::uint64_t exchange, bool accepted,
+                                   std::string_view failure) {
   const Exchange *e = host_.exchanges().get(exchange);
   if (e == nullptr || e->call == nullptr) return;
   if (!accepted) {
-    return host_.fail_call(*e->call, code::invalid_params,
-                           about("it does not report changes of \"" + e->call->name + "\""),
-                           BH_OUTCOME_ERROR);
+    const bool failed = !failure.empty();
+    const std::string reason =
+        failed ? std::string(failure) : "it does not report changes of \"" + e->call->name + "\"";
+    return host_.fail_call(*e->call, failed ? code::internal_error : code::invalid_params,
+                           about(reason), BH_OUTCOME_ERROR);
   }
   const std::string text =
       R"({"jsonrpc":"2.0","id":)" + std::to_string(exchange) + R"(,"result":{}})";
@@ -36,29 +47,70 @@ void WireLane::subscribed(std::uint64_t exchange, bool accepted) {
   if (mcp::scan(text, &scan, &error)) host_.answer_call(*e->call, {text, &scan});
 }
 
+// Responds to the subscribe requests whose resource was in the listen request, and to those that
+// the client has already undone. Newer requests wait for the next listen request.
+void WireLane::answer_subscriptions(std::uint64_t listen, std::string_view failure) {
+  std::vector<std::pair<std::uint64_t, bool>> done;
+  for (const Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
+    if (!e->local) continue;
+    const auto watch = watches.find(e->call->name);
+    const bool known = watch != watches.end();
+    if (known && watch->second.listen != listen) continue;
+    done.emplace_back(e->id, known && watch->second.on);
+  }
+  for (const auto &[exchange, on] : done) answer_subscription(exchange, on, failure);
+}
+
+// Copies no URIs: the array may be as large as limits.message_bytes. Room for unescaping the
+// longest URI is reserved first, so for_each_item(), which is noexcept, does not allocate.
+void WireLane::accepted(std::uint64_t exchange, std::string_view uris) {
+  std::size_t longest = 0;
+  for (auto &[uri, watch] : watches) {
+    if (watch.listen != exchange) continue;
+    watch.on = false;
+    longest = std::max(longest, uri.size());
+  }
+  if (uris.starts_with('[')) {
+    const std::size_t most = longest * 6 + 2;  // each character as \uXXXX, and the quotes
+    std::string scratch;
+    scratch.reserve(most);
+    mcp::for_each_item(uris, [&](std::string_view item) {
+      if (item.size() > most || !item.starts_with('"')) return;
+      const auto watch = watches.find(mcp::unquote(item, &scratch));
+      if (watch != watches.end() && watch->second.listen == exchange) watch->second.on = true;
+    });
+  }
+  answer_subscriptions(exchange, {});
+}
+
+void WireLane::rejected(std::uint64_t exchange, std::string_view reason) {
+  answer_subscriptions(exchange, reason.empty() ? "subscriptions/listen failed" : reason);
+}
+
 std::vector<std::string> WireLane::watched() const {
   std::vector<std::string> uris;
   for (const auto &[uri, watch] : watches) uris.push_back(uri);
   return uris;
 }
 
-std::uint64_t WireLane::send_listen(const std::string &filter) {
+bool WireLane::send_listen(const std::string &filter, std::uint64_t *exchange) {
   Exchange *e = host_.exchanges().open();
-  if (e == nullptr) return 0;
+  if (e == nullptr) return false;
   e->purpose = Purpose::listen;
   e->method = mcp::Method::subscriptions_listen;
   e->start_ns = host_.reactor().now_ns();
   e->timeout_ms = 0;
   e->takes_place = false;
   attach(*e);
-  const std::uint64_t number = e->id;
-  const Digits id(number);
+  *exchange = e->id;
+  for (auto &[uri, watch] : watches) watch.listen = e->id;
+  const Digits id(e->id);
   const std::string params = meta_for(nullptr).added_to(R"({"notifications":)" + filter + "}");
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id.view()),
                           bh::str(R"(,"method":"subscriptions/listen","params":)"), bh::str(params),
                           bh::str("}")};
   send_request(*e, parts, 5, 0, headers_for(*edge_, e->method));
-  return host_.exchanges().get(number) == nullptr ? 0 : number;
+  return true;
 }
 
 void WireLane::end_listen(std::uint64_t exchange) {
@@ -67,13 +119,18 @@ void WireLane::end_listen(std::uint64_t exchange) {
   if (Exchange *e = host_.exchanges().get(exchange)) host_.drop(*e);
 }
 
-void WireLane::changes_missed() {
+// If the connection does not keep the order of messages, a list that arrived before the first
+// acknowledgement may have been sent before the server started to report changes.
+void WireLane::changes_missed(bool interrupted) {
+  const bool in_order = !may_take_headers(upstream_.def());
   for (const ItemKind kind : all_item_kinds) {
     const bool resources = kind == ItemKind::resource || kind == ItemKind::resource_template;
     const bool listed = resources                  ? server_caps_.resources
                         : kind == ItemKind::prompt ? server_caps_.prompts
                                                    : server_caps_.tools;
-    if (listed) list_changed(kind);
+    const bool early =
+        !in_order && listening_.reports(kind) && ages_[static_cast<std::size_t>(kind)].known();
+    if (listed && (interrupted || early)) list_changed(kind);
   }
 }
 
@@ -85,14 +142,31 @@ void WireLane::listen_acknowledged(const Message &message) {
   listening_.acknowledged(parse_number(id), mcp::member(params, "notifications"));
 }
 
+bool WireLane::listen_cancelled(const Message &message) {
+  if (edge_ == nullptr || !edge_->stateless()) return false;
+  const std::uint64_t id = parse_number(message[message.scan->request_id]);
+  Exchange *e = host_.exchanges().get(id);
+  if (e == nullptr || e->lane != this || e->purpose != Purpose::listen) return false;
+  host_.drop(*e);
+  listening_.ended(id, false, "it has ended subscriptions/listen");
+  abandon(id);
+  return true;
+}
+
 // Called when the subscriptions/listen request has ended. If it ended without a response, `scan` is
-// null.
+// null and `failure` is set.
 void WireLane::listen_answered(std::uint64_t exchange, const mcp::Scan *scan,
-                               std::string_view message) {
-  const bool error = scan != nullptr && scan->kind == mcp::Kind::error;
-  const bool lasting = error && mcp::member(scan->error.in(message), "code") ==
-                                    std::to_string(code::method_not_found);
-  listening_.ended(exchange, lasting);
+                               std::string_view message, const Error *failure) {
+  if (failure != nullptr) return listening_.ended(exchange, false, failure->text);
+  if (scan->kind != mcp::Kind::error) {
+    return listening_.ended(exchange, false, "it has ended subscriptions/listen");
+  }
+  const std::string_view error = scan->error.in(message);
+  const bool lasting = mcp::member(error, "code") == std::to_string(code::method_not_found);
+  const auto shown = host_.without_credentials(error.substr(0, 8'192));
+  std::string reason = "it has rejected subscriptions/listen";
+  if (shown.has_value()) reason.append(": ").append(shown->substr(0, 300));
+  listening_.ended(exchange, lasting, reason);
 }
 
 }  // namespace bulkhead

@@ -116,9 +116,9 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   listing.running = false;
   const bool first = std::exchange(listing.first, false);
   std::vector<std::string> removed;
-  // A list that could not be read is out of date.
-  ages_[static_cast<std::size_t>(kind)].received(ok ? listing.hints : ListHints{},
-                                                 host_.reactor().now_ns());
+  ListAge &age = ages_[static_cast<std::size_t>(kind)];
+  const std::uint64_t now = host_.reactor().now_ns();
+  ok ? age.received(listing.hints, now) : age.failed(now);
   const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
   if (ok && annotated && may_take_headers(upstream_.def())) {
     headers_.use_tools(&listing.incoming,
@@ -195,8 +195,8 @@ std::optional<ListHints> WireLane::list_hints(ItemKind kind, std::uint64_t now_n
 void WireLane::refresh(ItemKind kind, std::uint64_t now_ns) {
   if (state_ != LaneState::ready || edge_ == nullptr || !edge_->stateless()) return;
   const std::size_t at = static_cast<std::size_t>(kind);
-  if (listings_[at].running || listening_.reports(kind)) return;
-  if (ages_[at].needs_refresh(now_ns)) start_listing(kind);
+  if (listings_[at].running) return;
+  if (ages_[at].needs_refresh(listening_.reports(kind), now_ns)) start_listing(kind);
 }
 
 void WireLane::inherit(const Lane &former) {

@@ -196,7 +196,8 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   if (handle_ != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
-  // Subscribe before reading the lists, so that no change is missed after a list has been read.
+  // Subscribe before reading the lists, so that no change is missed after a list has been read. See
+  // changes_missed() for connections that do not keep the order of messages.
   if (handle_ == handle && edge.stateless()) listening_.start(server_caps_);
   if (handle_ == handle) start_first_lists();
 }
