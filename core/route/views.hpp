@@ -22,7 +22,7 @@
 #include "route/filtered_lists.hpp"
 #include "route/lane.hpp"
 #include "route/upstreams.hpp"
-#include "route/view.hpp"
+#include "route/view_table.hpp"
 
 namespace bulkhead {
 
@@ -164,7 +164,7 @@ class Views {
   void record_cancelled(const View::Waiter &waiter, std::string_view why);
 
   const Needs needs_;
-  std::vector<std::unique_ptr<View>> views_;
+  ViewTable views_;
   std::uint64_t idle_timer_ = 0;
   bool ending_ = false;
 };

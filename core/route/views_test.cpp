@@ -213,3 +213,32 @@ TEST_CASE("a removed server leaves every view immediately; a new server is in pr
   CHECK(names.find("a__x") == std::string::npos);
   for (auto &upstream : gone) upstream->remove(upstream->lanes()[0].get());
 }
+
+TEST_CASE("a view is found by its key, without a look at views with other keys") {
+  ViewTable table;
+  for (std::uint64_t key = 1; key <= 1'000; ++key) table.add(key).caps = cap::roots;
+  const View &plain = table.add(7);
+  std::size_t examined = 0;
+  const auto find = [&](std::uint64_t key, ClientCaps caps) {
+    examined = 0;
+    return table.find(key, [&](const View &view) {
+      ++examined;
+      return view.caps == caps;
+    });
+  };
+  CHECK(find(7, 0) == &plain);
+  CHECK(examined <= 2);
+  CHECK(find(7, cap::roots) == &table[6]);
+  CHECK(find(7, cap::sampling) == nullptr);
+  CHECK(examined == 2);
+  CHECK(find(1'001, 0) == nullptr);
+  CHECK(examined == 0);
+  std::size_t own = 0;
+  table.for_each(7, [&own](View &) { ++own; });
+  CHECK(own == 2);
+  table.erase(plain);
+  CHECK(find(7, 0) == nullptr);
+  CHECK(find(7, cap::roots) == &table[6]);
+  CHECK(table.size() == 1'000);
+}
+
