@@ -330,6 +330,8 @@ void Clients::end(Session &s) {
   if (s.is_sessionless()) {
     --sessionless_count_;
     if (s.connection == 0 && s.has_sessionless) recent_.add(s, needs_.reactor.now_ns());
+  } else {
+    needs_.views.end_scope(RequestScopes::of(s.handle));
   }
   needs_.sessions.erase(s.handle);
 }

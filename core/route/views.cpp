@@ -132,6 +132,17 @@ void Views::retire(ClientCaps caps) {
   for (View *view : unused) drop(*view);
 }
 
+// No further request can have the scope. A parked call of the connection may still use its view,
+// because its client can answer on another connection.
+void Views::end_scope(std::uint64_t scope) {
+  std::vector<View *> unused;
+  views_.for_each(scope, [&unused](View &view) {
+    view.retired = !view.clients.empty();
+    if (!view.retired) unused.push_back(&view);
+  });
+  for (View *view : unused) drop(*view);
+}
+
 // Removes the view together with the lanes that no other view uses. If the view belongs to a single
 // session, its shared lanes are kept for a while, so that they are available to the next client.
 void Views::drop(View &view) {

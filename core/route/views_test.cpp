@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "route/list_world.hpp"
+#include "route/request_scopes.hpp"
 
 using namespace bulkhead;
 
@@ -242,3 +243,42 @@ TEST_CASE("a view is found by its key, without a look at views with other keys")
   CHECK(table.size() == 1'000);
 }
 
+TEST_CASE(
+    "the views of a connection's requests are removed when it has ended and they are unused") {
+  ListWorld w;
+  w.add("a", "[]");
+  ServerDef def = server_named("b");
+  def.session = SessionScope::per_client;
+  w.upstreams.add(std::make_unique<Upstream>(w, def));
+  const auto request_of = [&w](std::uint64_t connection, ClientCaps caps) -> Session & {
+    Session &s = open_session(w.sessions, w.client);
+    s.sessionless = Session::Sessionless::waits;
+    s.scope = RequestScopes::of(connection);
+    s.caps = caps;
+    w.views.join(s);
+    return s;
+  };
+  const auto views = [&w] {
+    std::size_t count = 0;
+    w.views.for_each([&count](View &) { ++count; });
+    return count;
+  };
+  Session &one = request_of(1, 0), &sampling = request_of(1, cap::sampling),
+          &other = request_of(2, 0);
+  CHECK(one.view != sampling.view);
+  CHECK(one.view != other.view);
+  CHECK(request_of(1, 0).view == one.view);
+  w.views.leave(sampling);
+  w.views.leave(other);
+  CHECK(views() == 3);
+  w.views.end_scope(RequestScopes::of(1));
+  CHECK(views() == 2);  // `one` uses its view, and the other connection is open
+  while (!one.view->clients.empty()) {
+    Session &last = *one.view->clients.back();
+    w.views.leave(last);
+    if (&last == &one) break;
+  }
+  CHECK(views() == 1);
+  w.views.end_scope(RequestScopes::of(2));
+  CHECK(views() == 0);
+}

@@ -1,0 +1,96 @@
+// Tests the sessions of clients in the router: what remains of a connection after its end, and the
+// status.
+#include "route/clients.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "route/task_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+const std::string asking = R"({"elicitation":{}})";
+
+// Clients of servers that run per client.
+struct Connections : TaskWorld {
+  explicit Connections(const std::vector<std::string> &names) : TaskWorld(names) {}
+  void turn() { reactor->poll(0); }
+  // Parks a call of this connection: its server has asked the client, and the client has received
+  // the question.
+  void park(bh_session connection, const std::string &server) {
+    ask_on(connection, "tools/call", R"("name":")" + server + R"(__plain")", asking);
+    ask_until_asked(server);
+  }
+  // Lets the server ask the client of its call.
+  void ask_until_asked(const std::string &server) {
+    REQUIRE(servers.at(server).got.size() == 1);
+    server_asks(server, "elicitation/create", R"({"message":"?","requestedSchema":{}})");
+    for (int i = 0; i < 400 && got.empty(); ++i) reactor->poll(10);
+    REQUIRE(told({"result", "resultType"}) == R"("input_required")");
+    turn();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("clients: the servers of a connection end with it, and those of others do not") {
+  Connections w({"own1", "own2"});
+  const std::size_t before = w.lanes("own1");
+  const bh_session one = w.open(), two = w.open();
+  for (const bh_session connection : {one, two}) {
+    for (const char *capabilities : {"{}", R"({"sampling":{}})"}) {
+      w.ask_on(connection, "tools/list", "", capabilities);
+      CHECK(w.told({"result", "tools"}).find("own2__job") != std::string::npos);
+      w.turn();
+    }
+  }
+  CHECK(w.lanes("own1") == before + 4);
+  CHECK(w.lanes("own2") == before + 4);
+  w.close(one);
+  CHECK(w.lanes("own1") == before + 2);
+  CHECK(w.lanes("own2") == before + 2);
+  w.ask_on(two, "tools/list", "");
+  CHECK(w.lanes("own1") == before + 2);
+  SECTION("also if the connection ends before its last request does") {
+    w.ask_on(two, "tools/call", R"("name":"own1__plain")");
+  }
+  w.close(two);
+  w.turn();
+  CHECK(w.lanes("own1") == before);
+  CHECK(w.lanes("own2") == before);
+  // Over HTTP, the next request of the principal uses the same servers.
+  w.ask_alone("tools/list", "");
+  w.turn();
+  CHECK(w.lanes("own1") == before + 1);
+}
+
+TEST_CASE("clients: a connection that is opened again and again leaves no servers behind") {
+  Connections w({"own1"});
+  const std::size_t before = w.lanes("own1");
+  for (int i = 0; i < 20; ++i) {
+    const bh_session connection = w.open();
+    w.ask_on(connection, "tools/list", "");
+    w.turn();
+    w.close(connection);
+  }
+  CHECK(w.lanes("own1") == before);
+}
+
+TEST_CASE("clients: the server of a parked call remains after the end of its connection") {
+  Connections w({"own1", "own2"});
+  const std::size_t before = w.lanes("own1");
+  const bh_session connection = w.open();
+  w.park(connection, "own1");
+  w.close(connection);
+  w.turn();
+  CHECK(w.lanes("own1") == before + 1);
+  CHECK(w.lanes("own2") == before + 1);
+  w.result("own1", R"({"content":[]})");
+  w.turn();
+  CHECK(w.lanes("own1") == before);
+  CHECK(w.lanes("own2") == before);
+}
+
