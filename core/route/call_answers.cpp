@@ -264,7 +264,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
                                           needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
-  if (!sealed) return fail(" with a requestState that is too long");
+  if (!sealed)
+    return fail(" with a requestState that is too long, or in a call that is too large to be kept");
   *room = *sealed;
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
   splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *room);

@@ -25,6 +25,7 @@ struct ClientLoad {
   std::uint32_t requests = 0;   // sessionless requests that have not been answered
   std::uint32_t asks = 0;       // open server-initiated requests to the client
   std::uint32_t approvals = 0;  // calls that wait for approval
+  std::uint64_t kept_bytes = 0;  // see KeptBytes
 };
 
 // Returns the part of a peer's address that its connections have in common: the address without the

@@ -195,6 +195,7 @@ struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
   bool stateless = false;              // its server may ask for input
+  std::string_view protocol{};         // the revision of its connection
   std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
@@ -207,6 +208,7 @@ struct FakeLane final : Lane {
 
   void start() override {}
   void close() override {}
+  std::string_view revision() const noexcept override { return protocol; }
   std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
   void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
   void submit(Exchange &e, const CallInHand &hand) override {
