@@ -324,7 +324,7 @@ void Clients::end(Session &s) {
   needs_.ends.end_session(s);
   needs_.subscriptions.forget_all(s);
   needs_.views.drop_waiters(s);
-  needs_.answers.batches().forget_session(s.handle);
+  needs_.answers.batches().forget_session(s);
   needs_.views.leave(s);
   needs_.inputs.ended(s);
   if (s.is_sessionless()) {

@@ -96,9 +96,11 @@ struct Session {
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
-  std::shared_ptr<ClientLoad> load;  // never null; may be shared with other sessions
-  bool counted = false;              // in load->requests
-  std::size_t batched_bytes = 0;     // answers that wait in incomplete batches
+  std::shared_ptr<ClientLoad> load;    // never null; may be shared with other sessions
+  bool counted = false;                // in load->requests
+  std::size_t batched_bytes = 0;       // answers that wait in incomplete batches
+  std::vector<std::uint64_t> batches;  // incomplete; see ClientBatches
+  std::vector<std::uint64_t> asks;     // open; see Asks
 
   struct Subscription {
     Lane *lane = nullptr;
