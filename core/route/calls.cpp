@@ -99,7 +99,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
     return nullptr;
   }
   // Calls that wait for human approval have a separate limit. A sessionless request has already
-  // been counted.
+  // been counted, and Listens limits the requests that it sends for its clients.
   const std::uint64_t most = needs_.limits.in_flight_per_session;
   if (!s.is_sessionless() && s.open_calls.size >= most + s.load->approvals) {
     needs_.answers.error(

@@ -25,6 +25,8 @@ struct ClientLoad {
   std::uint32_t requests = 0;   // sessionless requests that have not been answered
   std::uint32_t asks = 0;       // open server-initiated requests to the client
   std::uint32_t approvals = 0;  // calls that wait for approval
+  // Subscribe requests of its subscriptions/listen requests that have no response yet.
+  std::uint32_t subscribing = 0;
   std::uint64_t kept_bytes = 0;  // see KeptBytes
 };
 
