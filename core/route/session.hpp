@@ -82,6 +82,8 @@ struct Session {
   std::string request_id;  // its id token; set if there is a connection, or it listens
   // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
+  // For a sessionless message: keeps its set of capabilities in use; see CapabilitySets.
+  std::shared_ptr<const void> capability_set;
   // The sessions of sessionless requests that arrived in this session and have not been answered
   // yet.
   std::vector<bh_session> requests;
