@@ -94,3 +94,27 @@ TEST_CASE("clients: the server of a parked call remains after the end of its con
   CHECK(w.lanes("own2") == before);
 }
 
+TEST_CASE("clients: a parked call counts for one client in the status") {
+  Connections w({"old"});
+  const bh_session connection = w.open();
+  SECTION("on a connection") {
+    w.park(connection, "old");
+  }
+  SECTION("without a session") {
+    w.ask_alone("tools/call", R"("name":"old__plain")", "ada", asking);
+    w.ask_until_asked("old");
+  }
+  const auto check = [&w] {
+    std::size_t listed = 0;
+    for (const ClientStatus &client : w.router->parts().clients.sessions.list()) {
+      if (client.protocol != "2026-07-28") continue;
+      ++listed;
+      CHECK(client.calls == 1);
+    }
+    CHECK(listed == 1);
+  };
+  check();
+  w.result("old", R"({"content":[]})");
+  w.turn();
+  check();
+}
