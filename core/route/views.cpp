@@ -444,10 +444,7 @@ void Views::names_changed() {
 }
 
 void Views::rules_changed() {
-  for (const auto &view : views_) {
-    needs_.filters.forget(*view);
-    ++view->version;
-  }
+  for (const auto &view : views_) needs_.filters.forget(*view);
 }
 
 void Views::take_out(const Upstream &upstream) {
@@ -532,7 +529,6 @@ View &Views::split_off(Session &s) {
 void Views::changed(View &view) {
   view.catalogue = nullptr;
   needs_.filters.forget(view);
-  ++view.version;
   if (std::exchange(view.announcing, true)) return;
   needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }
