@@ -41,7 +41,7 @@ class ClientLoads {
 
   // Returns the counts for a sessionless message that arrived without a session.
   std::shared_ptr<ClientLoad> of(const bh_peer &peer);
-  std::size_t size() const noexcept { return loads_.size(); }
+  std::size_t size() const noexcept { return loads_.size(); }  // for tests
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // transport, principal, peer
