@@ -1,6 +1,7 @@
 #include "catalog/catalogue.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "bulkhead/cpp/json_writer.hpp"
 
@@ -69,7 +70,9 @@ std::string quoted_list(const std::vector<std::string_view> &servers) {
 
 Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Names &names,
                            const Keep &keep) {
+  static std::atomic<std::uint64_t> last_version = 0;
   Catalogue catalogue;
+  catalogue.version_ = ++last_version;
   for (const CatalogueSource &source : sources) catalogue.servers_.emplace_back(source.server);
   if (!names.naming().prefix && sources.size() > 1) {
     for (const ItemKind kind : all_item_kinds) catalogue.find_held(kind, sources, names);

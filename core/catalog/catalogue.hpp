@@ -85,6 +85,9 @@ class Catalogue {
   // name. Limited to 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
+  // A number that no other catalogue of this process has; part of cursors.
+  std::uint64_t version() const noexcept { return version_; }
+
   bool same_list(ItemKind kind, const Catalogue &other) const {
     return list(kind).bytes == other.list(kind).bytes;
   }
@@ -116,6 +119,7 @@ class Catalogue {
   void note_collision(std::string text);
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
 
+  std::uint64_t version_ = 0;
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
   // Names that do not resolve, and the servers that list them.

@@ -181,7 +181,9 @@ bool Asks::has_too_many_asks(const Session &client) const {
 std::uint64_t Asks::insert(Ask ask, const Session &client) {
   ask.load = client.load;
   ++ask.load->asks;
+  Session *s = needs_.sessions.find(ask.session);
   const std::uint64_t handle = asks_.insert(std::move(ask));
+  if (s != nullptr) s->asks.push_back(handle);
   start_timer();
   return handle;
 }
@@ -481,6 +483,7 @@ void Asks::remove(std::uint64_t handle) {
   const Ask ask = std::move(*found);
   asks_.erase(handle);
   --ask.load->asks;
+  if (Session *s = needs_.sessions.find(ask.session)) std::erase(s->asks, handle);
   if (needs_.inputs != nullptr) needs_.inputs->withdrawn(ask.session, handle);
   if (ask.input != 0) {  // the call has the deadline of its stage
     Call *call = needs_.calls.get(ask.call);
@@ -492,6 +495,7 @@ void Asks::remove(std::uint64_t handle) {
 }
 
 void Asks::call_ended(std::uint64_t call, bool tell_server) {
+  if (asks_.size() == 0) return;
   asks_.for_each([&](std::uint64_t, Ask &ask) {
     std::erase(ask.others, call);
     if (ask.call != call || ask.others.empty()) return;
@@ -503,7 +507,11 @@ void Asks::call_ended(std::uint64_t call, bool tell_server) {
 }
 
 void Asks::session_ended(bh_session session) {
-  end_where([session](const Ask &ask) { return ask.session == session; }, Tell::server);
+  const Session *s = needs_.sessions.find(session);
+  if (s == nullptr) return;
+  for (const std::uint64_t handle : std::vector<std::uint64_t>(s->asks)) {
+    end_one(handle, Tell::server);
+  }
 }
 
 void Asks::connection_lost(Lane &lane) {

@@ -12,6 +12,7 @@
 #include "mcp/scan.hpp"
 #include "route/call_events.hpp"
 #include "route/call_input.hpp"
+#include "route/kept_request.hpp"
 #include "route/numbered_table.hpp"
 #include "route/reply_to.hpp"
 #include "route/stage.hpp"
@@ -50,24 +51,18 @@ struct ClientRequest {
   std::string id;              // JSON token, as the client wrote it
   std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
-  // `target` is the URI, or the name of the tool or prompt as the client wrote it. `arguments` is
-  // JSON. Both are set only if the client may have to repeat the request.
-  std::string target, arguments;
+  KeptRequest kept;            // set when it is sent, if the client may have to repeat it
   // Of a request about a task: JSON token, as the client wrote it. Of a call that has created a
   // task: the id that the client receives.
   std::string task_id;
-
-  static constexpr std::size_t max_kept_arguments = 16'384;
 
   void clear() {
     reply = {};
     id.clear();
     progress_token.clear();
     process_name.clear();
-    target.clear();
+    kept.clear();
     task_id.clear();
-    if (arguments.capacity() > max_kept_arguments) std::string().swap(arguments);
-    arguments.clear();
   }
 };
 

@@ -1,6 +1,5 @@
 #include "route/call_answers.hpp"
 
-#include <charconv>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -22,11 +21,7 @@ namespace {
 // Returns the server's error code, so that clients can still act on it, or internal_error if the
 // code is not an integer.
 std::int32_t error_code_of(std::string_view error) {
-  const std::string_view token = mcp::member(error, "code");
-  std::int32_t out = 0;
-  const char *last = token.data() + token.size();
-  const auto [end, failed] = std::from_chars(token.data(), last, out);
-  return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
+  return read_error_code(error).value_or(code::internal_error);
 }
 
 // If the client's protocol generation uses a different code for this error, replaces the code in
@@ -279,7 +274,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
                                           needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
-  if (!sealed) return fail(" with a requestState that is too long");
+  if (!sealed)
+    return fail(" with a requestState that is too long, or in a call that is too large to be kept");
   *room = *sealed;
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());
   splice->replace({begin, begin + static_cast<std::uint32_t>(token.size())}, *room);

@@ -71,6 +71,17 @@ Lane *lane_for(const CallInHand &hand, bool tasks) {
   return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
 }
 
+// Returns true if a requestState for the client may have to be sealed after the call has been sent:
+// the server may be of 2026-07-28 and have a state of its own, or it may ask the client.
+bool may_need_state(const Call &call, const Lane &lane) {
+  constexpr ClientCaps askable = cap::elicitation | cap::sampling | cap::roots;
+  const Session *s = call.session;
+  if (s == nullptr || !s->repeats_requests || call.request.kept.any()) return false;
+  if (lane.upstream().tools != nullptr) return false;
+  const std::string_view revision = lane.revision();
+  return (s->caps & askable) != 0 || revision.empty() || revision == stateless_revision;
+}
+
 }  // namespace
 
 // ---- beginning -------------------------------------------------------------------------------
@@ -94,7 +105,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
     return nullptr;
   }
   // Calls that wait for human approval have a separate limit. A sessionless request has already
-  // been counted.
+  // been counted, and Listens limits the requests that it sends for its clients.
   const std::uint64_t most = needs_.limits.in_flight_per_session;
   if (!s.is_sessionless() && s.open_calls.size >= most + s.load->approvals) {
     needs_.answers.error(
@@ -125,10 +136,6 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
     call->request.task_id.assign(request.message[target.range]);
   } else {
     call->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
-  }
-  if (s.repeats_requests) {
-    call->request.target.assign(mcp::unquote(request.message[target.range], &scratch));
-    call->request.arguments.assign(request.message[scan.arguments]);
   }
   call->start_ns = request.start_ns;
   call->bytes_in = request.message.size();
@@ -295,6 +302,12 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
     needs_.ends.fail(call, code::timeout, "the gateway has too many open requests; try again later",
                      BH_OUTCOME_ERROR);
     return std::nullopt;
+  }
+  if (may_need_state(call, lane)) {
+    std::string scratch;
+    call.request.kept.keep(kept_, call.session->load,
+                           mcp::unquote(hand.message[hand.target.range], &scratch),
+                           hand.message[hand.message.scan->arguments]);
   }
   exchange->method = call.method;
   exchange->call = &call;

@@ -94,7 +94,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
-  explicit Calls(Needs needs) : needs_(std::move(needs)) {}
+  explicit Calls(Needs needs) : needs_(std::move(needs)), kept_(needs_.limits) {}
 
   // Starts the call. The request is answered immediately or later. If a step of another call is
   // running, the call starts after that step.
@@ -181,6 +181,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   CallLoop &loop() noexcept { return needs_.loop; }
 
   const Needs needs_;
+  KeptBytes kept_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier of the record, call
   std::uint32_t rules_ = 1;                                      // generation of the current rules
   bool stopping_ = false;

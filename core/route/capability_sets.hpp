@@ -4,8 +4,8 @@
 // start any number of connections.
 //
 // At the limit, the least recently used set makes room for another one, if no request uses it and
-// it has been idle for a while. A client that changes its set with each request can therefore not
-// keep other clients from using their sets.
+// it has been idle for a while. A client that uses max_sets sets again before they have been idle
+// for that time keeps other clients from using their sets.
 //
 // Used on the I/O thread. Owned by the client edge. Limit: max_sets, not counting the empty set.
 #pragma once
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "route/protocol.hpp"
@@ -29,46 +30,50 @@ class CapabilitySets {
   struct Admitted {
     ClientCaps caps = 0;      // the set to use
     ClientCaps replaced = 0;  // the set that made room for it; 0: none
+    // While a copy of this exists, a request uses the set. Null for the empty set.
+    std::shared_ptr<const void> use{};
   };
   // Returns the set to use for a request that declares `caps`: the same set or, if the limit has
-  // been reached and no set can be replaced, its largest known subset. in_use(set) returns whether
-  // a request uses the set.
-  template <class InUse>
-  Admitted admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns,
-                 const InUse &in_use) {
+  // been reached and no set can be replaced, its largest known subset.
+  Admitted admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const ClientCaps others = caps & ~cap::shareable;
     const ClientCaps wanted = caps & cap::shareable;
     if (wanted == 0) return {others};
     for (Set &set : sets_) {
       if (set.caps != wanted) continue;
       set.used_ns = now_ns;
-      return {caps};
+      return {caps, 0, set.use};
     }
     if (sets_.size() < max_sets) {
       sets_.push_back({wanted, now_ns});
-      return {caps};
+      return {caps, 0, sets_.back().use};
     }
     Set *oldest = nullptr;
     for (Set &set : sets_) {
-      const bool idle = now_ns - set.used_ns >= idle_ns && !in_use(set.caps);
+      const bool idle = now_ns - set.used_ns >= idle_ns && set.use.use_count() == 1;
       if (idle && (oldest == nullptr || set.used_ns < oldest->used_ns)) oldest = &set;
     }
-    if (oldest == nullptr) return {others | largest_subset(wanted)};
+    if (oldest == nullptr) {
+      const Set subset = largest_subset(wanted);
+      return {others | subset.caps, 0, subset.use};
+    }
     const ClientCaps replaced = oldest->caps;
     *oldest = {wanted, now_ns};
-    return {caps, replaced};
+    return {caps, replaced, oldest->use};
   }
 
  private:
   struct Set {
     ClientCaps caps = 0;
     std::uint64_t used_ns = 0;
+    std::shared_ptr<const void> use = std::make_shared<char>();
   };
-  ClientCaps largest_subset(ClientCaps wanted) const noexcept {
-    ClientCaps largest = 0;
+  // Returns the empty set if no set is a subset.
+  Set largest_subset(ClientCaps wanted) const {
+    Set largest{0, 0, nullptr};
     for (const Set &set : sets_) {
       const bool subset = (set.caps & ~wanted) == 0;
-      if (subset && std::popcount(set.caps) > std::popcount(largest)) largest = set.caps;
+      if (subset && std::popcount(set.caps) > std::popcount(largest.caps)) largest = set;
     }
     return largest;
   }

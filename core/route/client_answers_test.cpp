@@ -183,7 +183,7 @@ TEST_CASE(
   w.answers.result(w.to(0, silent), "1", "{}");
   CHECK(w.client.sent.empty());
   CHECK_FALSE(batches.add(silent));
-  batches.forget_session(w.session.handle);
+  batches.forget_session(w.session);
   CHECK_FALSE(batches.add(lost));
 }
 

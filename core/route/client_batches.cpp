@@ -26,14 +26,21 @@ std::string id_of(std::string_view answer) {
 }  // namespace
 
 std::uint64_t ClientBatches::open(const ReplyTo &reply) {
-  return batches_.insert({reply, 1, "["});
+  return insert({reply, 1, "["});
 }
 
 std::uint64_t ClientBatches::open_silent(const ReplyTo &reply, std::function<void()> on_end) {
   Batch batch{reply, 1, "["};
   batch.silent = true;
   batch.on_end = std::move(on_end);
-  return batches_.insert(std::move(batch));
+  return insert(std::move(batch));
+}
+
+std::uint64_t ClientBatches::insert(Batch batch) {
+  Session *s = sessions_.find(batch.reply.session);
+  const std::uint64_t handle = batches_.insert(std::move(batch));
+  if (s != nullptr) s->batches.push_back(handle);
+  return handle;
 }
 
 bool ClientBatches::add(std::uint64_t handle) {
@@ -76,19 +83,18 @@ std::optional<ClientBatches::Complete> ClientBatches::end_one(std::uint64_t hand
   if (batch == nullptr || --batch->open != 0) return std::nullopt;
   Complete out{batch->reply, {}, batch->expects_answer};
   if (batch->body.size() > 1) out.body = std::move(batch->body) + "]";
-  if (Session *s = sessions_.find(out.reply.session)) s->batched_bytes -= batch->bytes;
+  if (Session *s = sessions_.find(out.reply.session)) {
+    s->batched_bytes -= batch->bytes;
+    std::erase(s->batches, handle);
+  }
   const std::function<void()> on_end = std::move(batch->on_end);
   batches_.erase(handle);
   if (on_end) on_end();
   return out;
 }
 
-void ClientBatches::forget_session(std::uint64_t session) {
-  std::vector<std::uint64_t> own;
-  batches_.for_each([&](std::uint64_t handle, const Batch &batch) {
-    if (batch.reply.session == session) own.push_back(handle);
-  });
-  for (const std::uint64_t handle : own) batches_.erase(handle);
+void ClientBatches::forget_session(Session &s) {
+  for (const std::uint64_t handle : std::exchange(s.batches, {})) batches_.erase(handle);
 }
 
 }  // namespace bulkhead

@@ -46,7 +46,8 @@ class ClientBatches {
   // Called when a message of the batch has been handled. If this was the last message, removes the
   // batch and returns it.
   std::optional<Complete> end_one(std::uint64_t batch);
-  void forget_session(std::uint64_t session);
+  // Discards the session's incomplete batches. Called before the session ends.
+  void forget_session(Session &session);
 
  private:
   struct Batch {
@@ -58,6 +59,7 @@ class ClientBatches {
     bool silent = false;
     std::function<void()> on_end = {};
   };
+  std::uint64_t insert(Batch batch);
   std::string bounded(const Session &session, std::string answer) const;
 
   Sessions &sessions_;

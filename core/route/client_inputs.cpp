@@ -61,6 +61,9 @@ Call *ClientInputs::call_of(std::uint64_t number) {
 
 std::string ClientInputs::ask(Call &call, std::uint64_t ask, const AskText &text) {
   if (call.session == nullptr) return "the client has disconnected";
+  if (!RequestStates::can_seal(call)) {
+    return "the request is too large to be kept until the client repeats it";
+  }
   ParkedAsk one{ask, std::string(mcp::to_string(text.method)), params_for_client(text.params),
                 text.answer_ms};
   inputs_.limit_asks(needs_.limits.asks_per_session);

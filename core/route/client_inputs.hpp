@@ -72,7 +72,7 @@ class ClientInputs final : public Asks::Inputs {
   // Called when the session is about to end.
   void ended(const Session &session);
 
-  std::size_t size() const noexcept { return inputs_.size(); }
+  std::size_t size() const noexcept { return inputs_.size(); }  // for tests
 
  private:
   // The ClientEnd of a parked call's session. Receives the messages that the pipeline sends to it.

@@ -273,3 +273,61 @@ TEST_CASE("client inputs: a response that is too large to be stored is replaced 
   CHECK(w.answers_sent()[0].starts_with(
       R"({"jsonrpc":"2.0","id":"again","error":{"code":-32603,"message":"the call has run, but )"));
 }
+
+TEST_CASE("client inputs: a request is kept only if a state may have to be sealed for it") {
+  Asking w;
+  const auto is_kept = [&w](bool repeats, ClientCaps caps, std::string_view revision) {
+    w.session.repeats_requests = repeats;
+    w.session.caps = caps;
+    w.lane.protocol = revision;
+    w.begin(1);
+    const bool kept = w.table.get(w.id)->request.kept.any();
+    if (kept) {
+      CHECK(w.table.get(w.id)->request.kept.target() == "s__t");
+      CHECK(w.table.get(w.id)->request.kept.arguments() == R"({"x":"x"})");
+    }
+    w.server_answers(1);
+    return kept;
+  };
+  CHECK(is_kept(true, cap::roots, "2025-11-25"));
+  CHECK(is_kept(true, cap::elicitation, "2025-11-25"));
+  CHECK(is_kept(true, 0, "2026-07-28"));
+  CHECK(is_kept(true, 0, ""));  // not connected yet
+  CHECK_FALSE(is_kept(true, 0, "2025-11-25"));
+  CHECK_FALSE(is_kept(false, cap::roots, "2025-11-25"));
+  CHECK_FALSE(is_kept(false, 0, "2026-07-28"));
+}
+
+TEST_CASE("client inputs: the bytes that are kept for requests are limited") {
+  Asking w;
+  w.profile.limits.message_bytes = 50'100;
+  const auto begin = [&w](Session &s, std::size_t bytes) {
+    s.caps = cap::roots;
+    s.repeats_requests = true;
+    const std::size_t before = s.open_calls.size;
+    w.begin(s, "\"n\"", bytes);
+    REQUIRE(s.open_calls.size == before + 1);
+    return s.open_calls.head;  // the newest call
+  };
+  const Call *large = begin(w.session, 40'000);
+  CHECK(large->request.kept.any());
+  CHECK_FALSE(begin(w.session, 40'000)->request.kept.any());  // the client's limit
+  CHECK(begin(w.session, 1'000)->request.kept.any());         // small requests are not counted
+  // The limit of all clients.
+  for (int i = 0; i < 4; ++i) {
+    Session &other = open_session(w.sessions, w.client);
+    CHECK(begin(other, 40'000)->request.kept.any());
+  }
+  Session &last = open_session(w.sessions, w.client);
+  Call *unkept = begin(last, 40'000);
+  CHECK_FALSE(unkept->request.kept.any());
+  // Its client cannot be asked, so the server gets an error; the call continues.
+  const std::string why = w.inputs.ask(*unkept, 1, {mcp::Method::roots_list, {}, 1'000});
+  CHECK(why.find("too large") != std::string::npos);
+  CHECK(w.inputs.size() == 0);
+  CHECK(unkept->stage == Stage::at_server);
+  // A call that ends makes room.
+  w.ends.end_session(w.session);
+  CHECK(begin(last, 40'000)->request.kept.any());
+  CHECK(begin(w.session, 5'000)->request.kept.any());
+}

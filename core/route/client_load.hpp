@@ -25,6 +25,9 @@ struct ClientLoad {
   std::uint32_t requests = 0;   // sessionless requests that have not been answered
   std::uint32_t asks = 0;       // open server-initiated requests to the client
   std::uint32_t approvals = 0;  // calls that wait for approval
+  // Subscribe requests of its subscriptions/listen requests that have no response yet.
+  std::uint32_t subscribing = 0;
+  std::uint64_t kept_bytes = 0;  // see KeptBytes
 };
 
 // Returns the part of a peer's address that its connections have in common: the address without the
@@ -38,7 +41,7 @@ class ClientLoads {
 
   // Returns the counts for a sessionless message that arrived without a session.
   std::shared_ptr<ClientLoad> of(const bh_peer &peer);
-  std::size_t size() const noexcept { return loads_.size(); }
+  std::size_t size() const noexcept { return loads_.size(); }  // for tests
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // transport, principal, peer

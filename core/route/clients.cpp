@@ -222,6 +222,7 @@ Session *Clients::hand_over(Session &s, ClientEnd &end) {
   request.request_id = s.request_id;
   request.scope = s.scope;
   request.claimed_name = s.claimed_name;
+  request.has_sessionless = s.has_sessionless;
   request.calls = std::exchange(s.calls, 0);
   request.counted = std::exchange(s.counted, false);
   if (s.connection == 0) {
@@ -233,6 +234,7 @@ Session *Clients::hand_over(Session &s, ClientEnd &end) {
   }
   s.end = &end;
   s.connection = 0;
+  s.handed_over = true;
   return &request;
 }
 
@@ -324,12 +326,15 @@ void Clients::end(Session &s) {
   needs_.ends.end_session(s);
   needs_.subscriptions.forget_all(s);
   needs_.views.drop_waiters(s);
-  needs_.answers.batches().forget_session(s.handle);
+  needs_.answers.batches().forget_session(s);
   needs_.views.leave(s);
   needs_.inputs.ended(s);
   if (s.is_sessionless()) {
     --sessionless_count_;
-    if (s.connection == 0 && s.has_sessionless) recent_.add(s, needs_.reactor.now_ns());
+    const bool alone = s.connection == 0 && !s.handed_over;
+    if (alone && s.has_sessionless) recent_.add(s, needs_.reactor.now_ns());
+  } else {
+    needs_.views.end_scope(RequestScopes::of(s.handle));
   }
   needs_.sessions.erase(s.handle);
 }

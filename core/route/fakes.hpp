@@ -196,6 +196,7 @@ struct FakeLane final : Lane {
   bool queues = false;
   bool stateless = false;              // its server may ask for input
   std::vector<mcp::Method> lacks{};    // methods that its server does not have
+  std::string_view protocol{};         // the revision of its connection
   std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
@@ -208,6 +209,7 @@ struct FakeLane final : Lane {
 
   void start() override {}
   void close() override {}
+  std::string_view revision() const noexcept override { return protocol; }
   std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
   void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
   bool takes(mcp::Method method) const override {

@@ -146,9 +146,6 @@ void FilteredLists::timed_out(FilteredList &list) {
   for (auto &[principal, each] : view.filtered) {  // `list` may have been destroyed
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    // Cursors must become invalid, because the next list may have different items at the same
-    // positions.
-    ++view.version;
   }
 }
 

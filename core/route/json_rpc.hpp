@@ -1,8 +1,9 @@
 // Composes JSON-RPC 2.0 error responses (section 5.1 of the specification) for errors that the
-// gateway itself reports.
+// gateway itself reports, and reads the codes of others.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,7 @@ std::string error_object(std::int32_t error_code, std::string_view text,
 // the null id of JSON-RPC.
 std::string error_message(std::string_view id_token, std::int32_t error_code, std::string_view text,
                           std::string_view data = {});
+// Returns the code of an error object, or nullopt if it has none that is a 32-bit integer.
+std::optional<std::int32_t> read_error_code(std::string_view error);
 
 }  // namespace bulkhead

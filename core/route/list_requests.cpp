@@ -68,8 +68,8 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   std::uint32_t first = 0;
   if (!scan.cursor.empty()) {
     std::string scratch;
-    const auto at =
-        cursors_.decode(view.version, kind, mcp::unquote(request.message[scan.cursor], &scratch));
+    const auto at = cursors_.decode(catalogue->version(), kind,
+                                    mcp::unquote(request.message[scan.cursor], &scratch));
     if (!at.has_value()) {
       return needs_.answers.error(
           request, code::invalid_params,
@@ -93,7 +93,7 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   std::string tail = "]";
   if (page->next.has_value()) {
     tail.append(R"(,"nextCursor":")")
-        .append(cursors_.encode(view.version, kind, *page->next))
+        .append(cursors_.encode(catalogue->version(), kind, *page->next))
         .append("\"");
   }
   tail.append("}}");

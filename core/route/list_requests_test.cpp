@@ -116,6 +116,33 @@ TEST_CASE("an invalid cursor or a cursor for another list is rejected") {
   CHECK(at(w.ask(R"({"cursor":)" + cursor + "}"), {"error", "code"}) == "-32602");
 }
 
+TEST_CASE("a cursor is valid neither in another view nor for another principal's list") {
+  World w;
+  w.profile.limits.page_items = 1;
+  w.add("a", R"([{"name":"1"},{"name":"2"}])");
+  Session &one = w.joined(), &two = w.joined();
+  Session *other = &two;
+  SECTION("another view") {
+    other = &w.joined(cap::sampling);
+    REQUIRE(other->view != one.view);
+  }
+  SECTION("another principal's list") {
+    w.gate.use(&policy_table, &w.policy);
+    w.views.rules_changed();
+    one.principal = "one";
+    two.principal = "two";
+  }
+  w.session = &one;
+  const std::string cursor(at(w.ask(), {"result", "nextCursor"}));
+  REQUIRE_FALSE(cursor.empty());
+  w.session = other;
+  CHECK_FALSE(at(w.ask(), {"result", "nextCursor"}).empty());
+  CHECK(at(w.ask(R"({"cursor":)" + cursor + "}"), {"error", "code"}) == "-32602");
+  w.session = &one;
+  CHECK(at(w.ask(R"({"cursor":)" + cursor + "}"), {"result", "tools"}).find("a__2") !=
+        std::string_view::npos);
+}
+
 TEST_CASE("a page does not exceed the message size of the client's transport") {
   World w;
   const std::string text(600, 'd');

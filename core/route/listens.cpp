@@ -83,6 +83,7 @@ void Listens::begin(Session &s, Incoming &request) {
   listen.message = ParkedMessage(request.message);
   listen.start_ns = request.start_ns;
   listen.scope = s.scope;
+  listen.load = s.load;
   request.recorded = true;  // recorded when the listen request is acknowledged
   const bh_session handle = s.handle;
   const bool waits = !listen.resources.empty();
@@ -119,24 +120,25 @@ bool Listens::read_filter(std::string_view filter, const Session &s, Listen *out
   });
 }
 
-// Sends a subscribe request for each resource on behalf of the client. Any of these requests may
-// end the session.
+// Sends subscribe requests on behalf of the client, as many as may be in flight. Any of these
+// requests may end the session.
 void Listens::subscribe(bh_session handle) {
-  std::vector<std::string> uris;
-  if (const auto at = open_.find(handle); at != open_.end()) {
-    uris = at->second.resources;
-    at->second.unsettled = uris.size();
-  }
-  for (const std::string &uri : uris) {
+  const std::uint64_t most = needs_.profile.limits.in_flight_per_session;
+  for (;;) {
+    const auto at = open_.find(handle);
     Session *s = needs_.sessions.find(handle);
-    if (s == nullptr) return;
-    const std::string message = subscribe_request(uri);
+    if (at == open_.end() || s == nullptr) return;
+    Listen &listen = at->second;
+    if (listen.next == listen.resources.size() || listen.load->subscribing >= most) return;
+    const std::string message = subscribe_request(listen.resources[listen.next++]);
     mcp::Scan scan;
     mcp::ScanError error;
     if (!mcp::scan(message, &scan, &error)) {
-      settled(handle);
+      proceed_later();
       continue;
     }
+    ++listen.requests;
+    ++listen.load->subscribing;
     const std::uint64_t silent =
         needs_.answers.batches().open_silent({handle, 0, 0}, [this, handle] { settled(handle); });
     Incoming request{{handle, 0, silent}, {message, &scan}, needs_.reactor.now_ns()};
@@ -145,25 +147,50 @@ void Listens::subscribe(bh_session handle) {
   }
 }
 
-// ---- the acknowledgement ---------------------------------------------------------------------
-
-// This function is called before the result of the subscribe call is stored, so the acknowledgement
-// is deferred to the end of the current iteration of the event loop.
+// This function is called before the result of the subscribe call is stored, so the next step is
+// deferred to the end of the current iteration of the event loop.
 void Listens::settled(bh_session handle) {
   const auto at = open_.find(handle);
-  if (at == open_.end() || at->second.unsettled == 0 || --at->second.unsettled != 0) return;
-  needs_.reactor.defer(this, bh::callback<&Listens::acknowledge_settled>(this));
+  if (at == open_.end()) return;
+  --at->second.requests;
+  --at->second.load->subscribing;
+  proceed_later();
 }
 
-void Listens::acknowledge_settled() {
-  std::vector<bh_session> ready;
+void Listens::proceed_later() {
+  if (std::exchange(proceeding_, true)) return;
+  needs_.reactor.defer(this, bh::callback<&Listens::proceed>(this));
+}
+
+// All listen requests are considered, because those of one client share a limit.
+void Listens::proceed() {
+  proceeding_ = false;
+  std::vector<bh_session> waiting;
   for (const auto &[handle, listen] : open_) {
-    if (!listen.acknowledged && listen.unsettled == 0) ready.push_back(handle);
+    if (!listen.acknowledged) waiting.push_back(handle);
   }
-  for (const bh_session handle : ready) {
-    if (const auto at = open_.find(handle); at != open_.end()) acknowledge(at->second);
+  for (const bh_session handle : waiting) {
+    subscribe(handle);
+    const auto at = open_.find(handle);
+    if (at == open_.end()) continue;
+    Listen &listen = at->second;
+    if (listen.requests == 0 && listen.next == listen.resources.size()) acknowledge(listen);
   }
 }
+
+// Ends the subscribe requests that have no response yet: those that wait for lists, and calls.
+void Listens::end_requests(Session &s, Listen &listen) {
+  listen.next = listen.resources.size();
+  if (listen.requests == 0) return;
+  for (const View::Waiter &waiter : Views::take_waiters(s)) needs_.answers.none(waiter.reply);
+  for (Call *call = s.open_calls.head; call != nullptr; call = s.open_calls.head) {
+    needs_.ends.end_unanswered(*call, "the subscription was not accepted within " +
+                                          std::to_string(resource_wait_ms) + " ms");
+    if (s.open_calls.head == call) return;  // it ends after the current step
+  }
+}
+
+// ---- the acknowledgement ---------------------------------------------------------------------
 
 // Sends the acknowledgement. Subscriptions that have not been accepted by now are removed: they are
 // not in the acknowledgement, so the client does not expect their notifications.
@@ -171,6 +198,7 @@ void Listens::acknowledge(Listen &listen) {
   Session *s = needs_.sessions.find(listen.reply.session);
   if (s == nullptr || std::exchange(listen.acknowledged, true)) return;
   needs_.reactor.timer_cancel(std::exchange(listen.timer, 0));
+  end_requests(*s, listen);
   const std::vector<std::string> uris = accepted(*s, listen);
   for (const std::string &uri : listen.resources) {
     if (std::find(uris.begin(), uris.end(), uri) == uris.end()) {
@@ -216,16 +244,21 @@ void Listens::finish(const Session &s) {
   const bh_str part = bh::str(text);
   record(at->second, BH_OUTCOME_OK, {}, "{}");
   const ReplyTo reply = at->second.reply;
-  needs_.reactor.timer_cancel(at->second.timer);
-  open_.erase(at);
+  close(at);
   needs_.answers.send(reply, BH_OUT_ANSWER, &part, 1);
 }
 
 void Listens::ended(const Session &s) {
   const auto at = open_.find(s.handle);
   if (at == open_.end()) return;
-  needs_.reactor.timer_cancel(at->second.timer);
   record(at->second, BH_OUTCOME_CANCELLED, "the client stopped listening", {});
+  close(at);
+}
+
+void Listens::close(std::map<bh_session, Listen>::iterator at) {
+  Listen &listen = at->second;
+  needs_.reactor.timer_cancel(listen.timer);
+  listen.load->subscribing -= static_cast<std::uint32_t>(listen.requests);
   open_.erase(at);
 }
 

@@ -6,10 +6,11 @@
 // List changes come from the view of the request's session. Each resource is subscribed to in the
 // same way as for a client with a session, so the policy evaluates every subscription. The
 // acknowledgement waits up to resource_wait_ms for the subscriptions and omits those that have not
-// been accepted by then.
+// been accepted by then. Their requests end.
 //
 // A listen request is not a call: it has no timeout and does not count towards
-// limits.in_flight_per_session.
+// limits.in_flight_per_session. The subscribe requests of all listen requests of a client have this
+// limit together: when one of them has a response, the next one is sent.
 //
 // Runs on the reactor thread. Owned by the Router. Limits: limits.listens_per_client listen
 // requests per connection (over HTTP: per principal); limits.subscriptions_per_session resources
@@ -25,6 +26,7 @@
 
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
+#include "route/call_ends.hpp"
 #include "route/client_answers.hpp"
 #include "route/client_requests.hpp"
 #include "route/message.hpp"
@@ -48,6 +50,7 @@ class Listens {
     ClientRequests &requests;
     Views &views;
     Subscriptions &subscriptions;
+    CallEnds &ends;
   };
   explicit Listens(Needs needs) : needs_(needs) {}
   ~Listens();
@@ -75,7 +78,9 @@ class Listens {
     std::uint64_t start_ns = 0, scope = 0;
     std::vector<ItemKind> kinds;         // the lists whose changes are reported
     std::vector<std::string> resources;  // URI tokens, exactly as the client wrote them
-    std::size_t unsettled = 0;           // number of pending subscribe requests
+    std::size_t next = 0;                // index of the first resource that was not requested yet
+    std::size_t requests = 0;            // subscribe requests without a response
+    std::shared_ptr<ClientLoad> load;    // of the client
     std::uint64_t timer = 0;
     bool acknowledged = false;
     bool asks_for_resources = false;
@@ -84,14 +89,18 @@ class Listens {
   bool read_filter(std::string_view filter, const Session &session, Listen *out) const;
   void subscribe(bh_session session);
   void settled(bh_session session);
-  void acknowledge_settled();
+  void proceed_later();
+  void proceed();
+  void end_requests(Session &session, Listen &listen);
   void acknowledge(Listen &listen);
   std::vector<std::string> accepted(const Session &session, const Listen &listen) const;
+  void close(std::map<bh_session, Listen>::iterator at);
   void record(const Listen &listen, std::uint32_t outcome, std::string_view error,
               std::string_view response) const;
 
   const Needs needs_;
   std::map<bh_session, Listen> open_;  // keyed by the session of the request
+  bool proceeding_ = false;            // proceed() was deferred
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,5 @@
 // Tests subscriptions/listen in the router: notifications, limits and closing.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -173,6 +174,66 @@ TEST_CASE("listen requests are limited per connection and are not counted as req
   w.sent.clear();
   for (std::uint64_t stream = 1; stream <= 3; ++stream) w.ask_alone(stream, listen("1", "{}"));
   CHECK(w.has("limits.listens_per_client"));
+}
+
+TEST_CASE("the subscribe requests of a client's listen requests have its limit of calls together") {
+  ListenWorld w;
+  w.profile.limits.in_flight_per_session = 3;
+  w.begin();
+  const auto filter = [](const std::string &name) {
+    std::string uris;
+    for (const char *number : {"1", "2", "3", "4"}) {
+      uris.append(uris.empty() ? "\"" : ",\"").append("bulkhead://t/note:///" + name + number);
+      uris += "\"";
+    }
+    return R"({"resourceSubscriptions":[)" + uris + "]}";
+  };
+  const auto in_flight = [&w] { return w.router->parts().calls.ends.in_flight(); };
+  w.ask(listen("1", filter("a")));
+  w.ask(listen("2", filter("b")));
+  CHECK(w.tools.calls.size() == 3);
+  CHECK(in_flight() == 3);
+  // Another client has a limit of its own.
+  REQUIRE(w.ask_alone(1, listen("1", filter("c"))) == BH_OK);
+  CHECK(w.tools.calls.size() == 6);
+  w.router->parts().clients.sessions.stream_gone(w.end(), 1);
+  w.turn();
+  CHECK(in_flight() == 3);
+  SECTION("each response starts the next request, and each listen request is acknowledged") {
+    w.sent.clear();
+    for (std::size_t i = 0; i < w.tools.ids.size(); ++i) {
+      w.router->parts().servers.tools.complete(w.tools.ids[i], BH_RESULT_OK, "{}");
+      w.turn();
+      CHECK(in_flight() <= 3);
+    }
+    REQUIRE(w.sent.size() == 2);
+    CHECK(w.id_of(w.sent[0]) == "1");
+    CHECK(inside(w.sent[0].text, {"params", "notifications"}) == filter("a"));
+    CHECK(w.id_of(w.sent[1]) == "2");
+    CHECK(inside(w.sent[1].text, {"params", "notifications"}) == filter("b"));
+  }
+  SECTION("when the time is over, the requests end, and no other is sent") {
+    w.sent.clear();
+    w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");
+    const std::uint64_t start = w.reactor->now_ns();
+    while (w.sent.size() < 2 && w.reactor->now_ns() - start < 5'000'000'000u) w.reactor->poll(50);
+    REQUIRE(w.sent.size() == 2);
+    CHECK(inside(w.sent[0].text, {"params", "notifications"}) ==
+          R"({"resourceSubscriptions":["bulkhead://t/note:///a1"]})");
+    CHECK(inside(w.sent[1].text, {"params", "notifications"}) == R"({"resourceSubscriptions":[]})");
+    w.turn();
+    CHECK(in_flight() == 0);
+    const std::string next = "resources/subscribe note:///a4";  // after the response for a1
+    CHECK(std::count(w.tools.calls.begin(), w.tools.calls.end(), next) == 1);
+    const std::size_t last = w.tools.calls.size();
+    for (int i = 0; i < 3; ++i) w.turn();
+    for (std::size_t i = last; i < w.tools.calls.size(); ++i) {
+      CHECK_FALSE(w.tools.calls[i].starts_with("resources/subscribe"));
+    }
+    // The limit is available to the next listen request.
+    w.ask(listen("3", filter("d")));
+    CHECK(in_flight() == 3);
+  }
 }
 
 TEST_CASE("an invalid filter is an error, and unknown members of a filter are ignored") {

@@ -129,6 +129,7 @@ class ParkedInputs {
   ParkedTicket ticket(std::uint64_t number) const noexcept;  // of the current round
   // Returns the caller's number for the call, or 0 if the call is unknown or has ended.
   std::uint64_t call_of(std::uint64_t number) const noexcept;
+  // For tests: the numbers of parked calls, and the bytes that are counted for them.
   std::size_t size() const noexcept { return entries_.size(); }
   std::size_t size_of(std::string_view principal) const { return sums(principal).calls; }
   std::size_t bytes() const noexcept { return all_.bytes; }

@@ -33,13 +33,45 @@ std::string RequestStates::principal_of(const Session &s) {
   return s.transport + '\n' + s.principal;
 }
 
+namespace {
+
+// Returns the values to which a state of the call is bound: those that the call has kept or, if it
+// has not been sent, those of its parked message. Returns nullopt if they are not available.
+// *scratch stores the name if necessary.
+std::optional<StateBinding> binding_of(const Call &call, std::string_view principal,
+                                       std::string *scratch) {
+  if (call.session == nullptr) return std::nullopt;
+  StateBinding out{principal, call.method, {}, {}};
+  if (!call.session->repeats_requests) return out;  // about a task: the client does not repeat it
+  if (call.request.kept.any()) {
+    out.name = call.request.kept.target();
+    out.arguments = call.request.kept.arguments();
+    return out;
+  }
+  const bool is_answer =
+      call.stage == Stage::answer_checking || call.stage == Stage::answer_deciding;
+  if (call.parked == nullptr || is_answer) return std::nullopt;
+  const Message message = call.parked->message.get();
+  out.name = mcp::unquote(message[call.parked->target.range], scratch);
+  out.arguments = message[message.scan->arguments];
+  return out;
+}
+
+}  // namespace
+
+bool RequestStates::can_seal(const Call &call) {
+  std::string scratch;
+  return binding_of(call, {}, &scratch).has_value();
+}
+
 std::optional<std::string> RequestStates::seal(StateKind kind, std::string_view payload,
                                                const Call &call, std::uint64_t expires_ns) const {
   if (call.session == nullptr) return std::nullopt;
   const std::string principal = principal_of(*call.session);
-  auto sealed = sealer_.seal(kind, payload,
-                             {principal, call.method, call.request.target, call.request.arguments},
-                             expires_ns);
+  std::string scratch;
+  const auto binding = binding_of(call, principal, &scratch);
+  if (!binding) return std::nullopt;
+  auto sealed = sealer_.seal(kind, payload, *binding, expires_ns);
   if (sealed) *sealed = '"' + *sealed + '"';
   return sealed;
 }

@@ -140,8 +140,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
           {profile.expose, lists_, targets_, task_requests_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, ends_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost(lanes_)}),
-      listens_(
-          {profile, reactor, sessions_, recorder_, answers_, requests_, views_, subscriptions_}),
+      listens_({profile, reactor, sessions_, recorder_, answers_, requests_, views_, subscriptions_,
+                ends_}),
       stateless_edge_({profile, counters_, sessions_, answers_, requests_, views_, ends_, listens_,
                        inputs_, states_, reactor,
                        [this](Session &connection, const Incoming &request) {

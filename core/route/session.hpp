@@ -76,10 +76,14 @@ struct Session {
   // repeating its request; see ClientInputs.
   bool repeats_requests = false;
   bool parked = false;  // the client has been asked, and none of its requests waits
+  // True if another session has taken over the request, because the call was parked.
+  bool handed_over = false;
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
   // For a sessionless message: the transport's session in which it arrived, or 0 if there is none.
   bh_session connection = 0;
   std::string request_id;  // its id token; set if there is a connection, or it listens
+  // For a sessionless message: keeps its set of capabilities in use; see CapabilitySets.
+  std::shared_ptr<const void> capability_set;
   // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of sessionless requests that arrived in this session and have not been answered
@@ -96,9 +100,11 @@ struct Session {
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
-  std::shared_ptr<ClientLoad> load;  // never null; may be shared with other sessions
-  bool counted = false;              // in load->requests
-  std::size_t batched_bytes = 0;     // answers that wait in incomplete batches
+  std::shared_ptr<ClientLoad> load;    // never null; may be shared with other sessions
+  bool counted = false;                // in load->requests
+  std::size_t batched_bytes = 0;       // answers that wait in incomplete batches
+  std::vector<std::uint64_t> batches;  // incomplete; see ClientBatches
+  std::vector<std::uint64_t> asks;     // open; see Asks
 
   struct Subscription {
     Lane *lane = nullptr;

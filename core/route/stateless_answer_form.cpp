@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
@@ -9,6 +8,7 @@
 #include "mcp/member_value.hpp"
 #include "route/answer_form.hpp"
 #include "route/call_input.hpp"
+#include "route/json_rpc.hpp"
 #include "route/protocol.hpp"
 #include "route/removed_members.hpp"
 #include "route/repeated_request.hpp"
@@ -22,10 +22,7 @@ constexpr std::int32_t header_mismatch = -32020, missing_capability = -32021,
                        unsupported_revision = -32022;
 
 std::int32_t code_of(std::string_view error) {
-  const std::string_view token = mcp::member(error, "code");
-  std::int32_t out = 0;
-  const auto [end, failed] = std::from_chars(token.data(), token.data() + token.size(), out);
-  return failed == std::errc{} && end == token.data() + token.size() ? out : 0;
+  return read_error_code(error).value_or(0);
 }
 
 std::string message_of(std::string_view error) {

@@ -195,7 +195,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   last_name_ = claimed_name(request.message[scan.meta_client_info], last_name_);
   s.claimed_name = last_name_;
   s.has_sessionless = true;
-  s.caps = admit(parse_client_caps(request.message[scan.meta_capabilities]), request.start_ns);
+  admit(s, request);
   if (declares_tasks(request.message[scan.meta_capabilities])) s.caps |= cap::tasks;
   s.revision = newest_revision;  // the forms of this revision are those of the newest one
   s.repeats_requests = may_be_repeated(scan.method);
@@ -208,24 +208,18 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   answer(s, request);
 }
 
-ClientCaps StatelessEdge::admit(ClientCaps caps, std::uint64_t now_ns) {
+// Sets the capabilities of the request's session. A subscriptions/listen request does not keep its
+// set in use.
+void StatelessEdge::admit(Session &s, const Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
   const std::uint64_t idle_ms =
       std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
-  const auto admitted = capability_sets_.admit(caps, now_ns, idle_ms * 1'000'000u,
-                                               [this](ClientCaps set) { return is_used(set); });
+  const auto admitted =
+      capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
+                             request.start_ns, idle_ms * 1'000'000u);
   if (admitted.replaced != 0) replace(admitted.replaced);
-  return admitted.caps;
-}
-
-// Returns true if a request other than subscriptions/listen uses the set. This includes requests of
-// parked calls.
-bool StatelessEdge::is_used(ClientCaps set) const {
-  bool used = false;
-  needs_.sessions.for_each([&](const Session &s) {
-    used = used || (s.is_sessionless() && s.view != nullptr && (s.caps & cap::shareable) == set &&
-                    !needs_.listens.has(s));
-  });
-  return used;
+  s.caps = admitted.caps;
+  if (scan.method != mcp::Method::subscriptions_listen) s.capability_set = admitted.use;
 }
 
 // Ends the use of the set: its lanes are closed, and its subscriptions/listen requests get their

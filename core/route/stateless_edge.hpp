@@ -64,8 +64,7 @@ class StatelessEdge final : public ClientEdge {
   bool method_exists(Incoming &request);
   void refuse_more(Incoming &request, std::string_view whose);
   void begin(Session &session, Incoming &request);
-  ClientCaps admit(ClientCaps caps, std::uint64_t now_ns);
-  bool is_used(ClientCaps set) const;
+  void admit(Session &session, const Incoming &request);
   void replace(ClientCaps set);
   void answer(Session &session, Incoming &request);
   void answer_call(Session &session, Incoming &request);

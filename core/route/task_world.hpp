@@ -1,6 +1,6 @@
 // Test fixture for a complete Router with servers that have tasks, behind a fake connector, and
-// clients of both protocol generations. The servers answer their opening requests and lists; the
-// test answers everything else.
+// clients of both protocol generations, with and without connections. The servers answer their
+// opening requests and lists; the test answers everything else.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -43,8 +43,8 @@ struct TaskWorld : private ClientEnd {
 
   // `specs` are names of servers; those that begin with "m" are of 2026-07-28, those that begin
   // with "o" of 2025-06-18, and all others of 2025-11-25. Those that begin with "p" do not declare
-  // tasks, and those that begin with "n" do not declare tasks/cancel. `revision` is that of the
-  // client with a session.
+  // tasks, those that begin with "n" do not declare tasks/cancel, and those that begin with "each"
+  // run per client. `revision` is that of the client with a session.
   explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr,
                      const std::string &revision = "2025-11-25") {
     RouterHooks hooks;
@@ -63,6 +63,7 @@ struct TaskWorld : private ClientEnd {
                                   R"("requests":{"tools":{"call":{}}}}})";
       ServerDef def;
       def.name = name;
+      if (name.starts_with("each")) def.session = SessionScope::per_client;
       def.protocol = server.stateless        ? ProtocolPin::v2026_07_28
                      : name.starts_with("o") ? ProtocolPin::v2025_06_18
                                              : ProtocolPin::v2025_11_25;
@@ -81,10 +82,7 @@ struct TaskWorld : private ClientEnd {
 
   // ---- clients with a session; ask() and others use that of `session` ----
   bh_session open_client(const std::string &revision = "2025-11-25") {
-    bh_session opened = 0;
-    bh_peer peer{};
-    peer.size = sizeof peer;
-    REQUIRE(router->parts().clients.sessions.open(*this, peer, &opened, nullptr) == BH_OK);
+    const bh_session opened = open();
     const bh_session current = std::exchange(session, opened);
     ask(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":")" +
         revision + R"(","capabilities":{"elicitation":{},"sampling":{},"roots":{}},)" +
@@ -103,15 +101,37 @@ struct TaskWorld : private ClientEnd {
     got.clear();
     ask(request(method, params));
   }
+  // Opens another connection of clients (a pipe).
+  bh_session open() {
+    bh_session opened = 0;
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    REQUIRE(router->parts().clients.sessions.open(*this, peer, &opened, nullptr) == BH_OK);
+    return opened;
+  }
+  void close(bh_session connection) {
+    router->parts().clients.sessions.close(connection, BH_SESSION_GONE);
+  }
+  // Sends a request of 2026-07-28 on a connection.
+  void ask_on(bh_session connection, std::string_view method, std::string_view params,
+              const std::string &capabilities = "{}") {
+    got.clear();
+    const std::string message = request(method, members(capabilities, params));
+    bh_delivery delivery{};
+    delivery.size = sizeof delivery;
+    router->parts().clients.sessions.deliver(connection, 0, message, &delivery);
+  }
+  // Returns the number of connections to a server.
+  std::size_t lanes(std::string_view server) const {
+    return router->parts().servers.list.find(server)->lanes().size();
+  }
+
   // ---- clients of 2026-07-28, which declare the extension by default ----
   void ask_alone(
       std::string_view method, std::string_view params, std::string_view principal = "ada",
       const std::string &capabilities = R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})") {
     got.clear();
-    const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
-                             R"("io.modelcontextprotocol/clientCapabilities":)" +
-                             capabilities + "},";
-    const std::string message = request(method, meta + std::string(params));
+    const std::string message = request(method, members(capabilities, params));
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.transport = bh::str("http");
@@ -126,6 +146,15 @@ struct TaskWorld : private ClientEnd {
     REQUIRE(router->parts().clients.sessions.deliver_message(*this, in, &out) == BH_OK);
   }
 
+  // Sends a request of a server to its client.
+  void server_asks(const std::string &name, std::string_view method, std::string_view params) {
+    router->parts().servers.wires.message(servers.at(name).lane, 0,
+                                          std::string(R"({"jsonrpc":"2.0","id":"q","method":")")
+                                              .append(method)
+                                              .append(R"(","params":)")
+                                              .append(params)
+                                              .append("}"));
+  }
   // Answers the last request of a server. `member` is the result or the error.
   void answer(const std::string &name, std::string_view member, std::string_view value) {
     const Server &server = servers.at(name);
@@ -184,6 +213,13 @@ struct TaskWorld : private ClientEnd {
         .append(R"(","params":{)")
         .append(params)
         .append("}}");
+  }
+  // Returns the members of params, with the `_meta` of a request of 2026-07-28.
+  static std::string members(const std::string &capabilities, std::string_view params) {
+    std::string out = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                      R"("io.modelcontextprotocol/clientCapabilities":)" +
+                      capabilities + "}";
+    return out.append(params.empty() ? "" : ",").append(params);
   }
   static const bh_connector &connector() {
     static const bh_connector table = {

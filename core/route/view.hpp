@@ -58,7 +58,6 @@ struct View {
   std::map<std::string, FilteredList> filtered;
   // The catalogue that clients were last shown. Clients are notified of later changes to it.
   std::shared_ptr<const Catalogue> shown;
-  std::uint64_t version = 1;  // version of the catalogue; part of cursors
   bool announcing = false;
 
   // A parked request. It waits until every server has responded or failed, or until the policy has

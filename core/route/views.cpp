@@ -46,7 +46,7 @@ Views::~Views() {
 // ---- clients ---------------------------------------------------------------------------------
 
 void Views::start_pinned() {
-  View &view = *views_.emplace_back(std::make_unique<View>());
+  View &view = views_.add(0);
   view.owner = this;
   view.pinned = true;
   fill(view);
@@ -57,20 +57,16 @@ View &Views::join(Session &s) {
   const ClientCaps own_caps = s.caps & ~cap::tasks;  // tasks are declared for each request
   const std::uint64_t key = s.is_sessionless() ? s.scope : s.handle;
   const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
-  View *view = nullptr;
-  for (const auto &candidate : views_) {
-    // A session's capabilities never change. Sessionless requests share a scope, but each of them
-    // has its own capabilities.
-    const bool fits = own == 0                       ? candidate->caps == caps
-                      : RequestScopes::is_scope(own) ? fits_scope(*candidate, own_caps)
-                                                     : true;
-    if (candidate->session == own && fits) view = candidate.get();
-  }
+  // A session's capabilities never change. Sessionless requests share a scope, but each of them has
+  // its own capabilities.
+  View *view = views_.find(own, [&](const View &candidate) {
+    if (own == 0) return candidate.caps == caps;
+    return !RequestScopes::is_scope(own) || fits_scope(candidate, own_caps);
+  });
   if (view == nullptr) {
-    view = views_.emplace_back(std::make_unique<View>()).get();
+    view = &views_.add(own);
     view->owner = this;
     view->caps = own != 0 ? own_caps : caps;
-    view->session = own;
     fill(*view);
   }
   needs_.reactor.timer_cancel(std::exchange(view->idle_timer, 0));
@@ -136,6 +132,17 @@ void Views::retire(ClientCaps caps) {
   for (View *view : unused) drop(*view);
 }
 
+// No further request can have the scope. A parked call of the connection may still use its view,
+// because its client can answer on another connection.
+void Views::end_scope(std::uint64_t scope) {
+  std::vector<View *> unused;
+  views_.for_each(scope, [&unused](View &view) {
+    view.retired = !view.clients.empty();
+    if (!view.retired) unused.push_back(&view);
+  });
+  for (View *view : unused) drop(*view);
+}
+
 // Removes the view together with the lanes that no other view uses. If the view belongs to a single
 // session, its shared lanes are kept for a while, so that they are available to the next client.
 void Views::drop(View &view) {
@@ -152,7 +159,7 @@ void Views::drop(View &view) {
       start_idle_timer();
     }
   }
-  std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
+  views_.erase(view);
   needs_.on_status();
 }
 
@@ -227,7 +234,7 @@ bool Views::all_settled() const {
 // one.
 std::vector<std::string> Views::collisions() {
   if (views_.empty()) return {};
-  View &view = *views_.front();
+  View &view = views_[0];
   if (view.catalogue == nullptr && !is_settled(view)) return {};
   return catalogue(view).collisions();
 }
@@ -292,7 +299,7 @@ void Views::serve(View &view) {
 
 void Views::serve_ready() {
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    if (is_ready(*views_[i])) serve(*views_[i]);
+    if (is_ready(views_[i])) serve(views_[i]);
   }
 }
 
@@ -437,10 +444,7 @@ void Views::names_changed() {
 }
 
 void Views::rules_changed() {
-  for (const auto &view : views_) {
-    needs_.filters.forget(*view);
-    ++view->version;
-  }
+  for (const auto &view : views_) needs_.filters.forget(*view);
 }
 
 void Views::take_out(const Upstream &upstream) {
@@ -478,10 +482,10 @@ void Views::place_lanes(View &view) {
 
 // Starting a lane may end other lanes, but it does not change the list of views.
 void Views::start_all() {
-  for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(*views_[i]);
+  for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(views_[i]);
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    if (views_[i]->deadline_passed && !views_[i]->waiters.empty()) serve(*views_[i]);
-    close_first_list(*views_[i]);  // the last awaited server may be gone
+    if (views_[i].deadline_passed && !views_[i].waiters.empty()) serve(views_[i]);
+    close_first_list(views_[i]);  // the last awaited server may be gone
   }
 }
 
@@ -508,11 +512,9 @@ void Views::split_shared() {
 View &Views::split_off(Session &s) {
   View &old = *s.view;
   std::vector<View::Waiter> waiters = take_waiters(s);
-  View &own = *views_.emplace_back(std::make_unique<View>());
+  View &own = views_.add(s.handle);
   own.owner = this;
   own.caps = s.caps;
-  own.session = s.handle;
-  own.version = old.version;
   own.shown = old.shown;
   own.deadline_passed = true;
   own.clients.push_back(&s);
@@ -527,7 +529,6 @@ View &Views::split_off(Session &s) {
 void Views::changed(View &view) {
   view.catalogue = nullptr;
   needs_.filters.forget(view);
-  ++view.version;
   if (std::exchange(view.announcing, true)) return;
   needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }

@@ -22,7 +22,7 @@
 #include "route/filtered_lists.hpp"
 #include "route/lane.hpp"
 #include "route/upstreams.hpp"
-#include "route/view.hpp"
+#include "route/view_table.hpp"
 
 namespace bulkhead {
 
@@ -58,12 +58,15 @@ class Views {
   // Adds the session to the view for its capabilities. If there is no such view, creates it and
   // starts its lanes.
   View &join(Session &session);
-  // Removes the session from its view. A shared view without clients is kept for
-  // limits.idle_view_ms. The view of a single session is destroyed immediately.
+  // Removes the session from its view. A view that other clients may use is kept without clients
+  // for limits.idle_view_ms. The view of a single session is destroyed immediately.
   void leave(Session &session);
   // Removes the views for these shareable capabilities, and their lanes, as soon as they have no
   // clients.
   void retire(ClientCaps caps);
+  // Removes the views of a connection that has ended, as soon as they have no clients. `scope` is
+  // the connection's key for its sessionless requests; see RequestScopes.
+  void end_scope(std::uint64_t scope);
   // Creates and starts the view for clients without capabilities. Called before the first client
   // has connected.
   void start_pinned();
@@ -164,7 +167,7 @@ class Views {
   void record_cancelled(const View::Waiter &waiter, std::string_view why);
 
   const Needs needs_;
-  std::vector<std::unique_ptr<View>> views_;
+  ViewTable views_;
   std::uint64_t idle_timer_ = 0;
   bool ending_ = false;
 };

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "route/list_world.hpp"
+#include "route/request_scopes.hpp"
 
 using namespace bulkhead;
 
@@ -170,14 +171,14 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   CHECK(w.views.catalogue(*seen.view).count(ItemKind::tool) == 1);
   w.views.mark_shown(*seen.view);
   seen.listed = 1u << static_cast<unsigned>(ItemKind::tool);
-  const std::uint64_t version = seen.view->version;
+  const std::uint64_t version = w.views.catalogue(*seen.view).version();
   w.lists("a", R"([{"name":"x"},{"name":"y"}])");
   w.lists("a", R"([{"name":"x"},{"name":"z"}])");
   CHECK(changes_told(w, seen) == 0);  // deferred to a later turn
   w.loop->poll(0);
   CHECK(changes_told(w, seen) == 1);
   CHECK(changes_told(w, unseen) == 0);
-  CHECK(seen.view->version > version);
+  CHECK(w.views.catalogue(*seen.view).version() != version);
   SECTION("but not if the list is the same as before") {
     w.lists("a", R"([{"name":"x"},{"name":"z"}])");
   }
@@ -239,4 +240,72 @@ TEST_CASE("a removed server leaves every view immediately; a new server is in pr
   CHECK(names.find("c__z") != std::string::npos);
   CHECK(names.find("a__x") == std::string::npos);
   for (auto &upstream : gone) upstream->remove(upstream->lanes()[0].get());
+}
+
+TEST_CASE("a view is found by its key, without a look at views with other keys") {
+  ViewTable table;
+  for (std::uint64_t key = 1; key <= 1'000; ++key) table.add(key).caps = cap::roots;
+  const View &plain = table.add(7);
+  std::size_t examined = 0;
+  const auto find = [&](std::uint64_t key, ClientCaps caps) {
+    examined = 0;
+    return table.find(key, [&](const View &view) {
+      ++examined;
+      return view.caps == caps;
+    });
+  };
+  CHECK(find(7, 0) == &plain);
+  CHECK(examined <= 2);
+  CHECK(find(7, cap::roots) == &table[6]);
+  CHECK(find(7, cap::sampling) == nullptr);
+  CHECK(examined == 2);
+  CHECK(find(1'001, 0) == nullptr);
+  CHECK(examined == 0);
+  std::size_t own = 0;
+  table.for_each(7, [&own](View &) { ++own; });
+  CHECK(own == 2);
+  table.erase(plain);
+  CHECK(find(7, 0) == nullptr);
+  CHECK(find(7, cap::roots) == &table[6]);
+  CHECK(table.size() == 1'000);
+}
+
+TEST_CASE(
+    "the views of a connection's requests are removed when it has ended and they are unused") {
+  ListWorld w;
+  w.add("a", "[]");
+  ServerDef def = server_named("b");
+  def.session = SessionScope::per_client;
+  w.upstreams.add(std::make_unique<Upstream>(w, def));
+  const auto request_of = [&w](std::uint64_t connection, ClientCaps caps) -> Session & {
+    Session &s = open_session(w.sessions, w.client);
+    s.sessionless = Session::Sessionless::waits;
+    s.scope = RequestScopes::of(connection);
+    s.caps = caps;
+    w.views.join(s);
+    return s;
+  };
+  const auto views = [&w] {
+    std::size_t count = 0;
+    w.views.for_each([&count](View &) { ++count; });
+    return count;
+  };
+  Session &one = request_of(1, 0), &sampling = request_of(1, cap::sampling),
+          &other = request_of(2, 0);
+  CHECK(one.view != sampling.view);
+  CHECK(one.view != other.view);
+  CHECK(request_of(1, 0).view == one.view);
+  w.views.leave(sampling);
+  w.views.leave(other);
+  CHECK(views() == 3);
+  w.views.end_scope(RequestScopes::of(1));
+  CHECK(views() == 2);  // `one` uses its view, and the other connection is open
+  while (!one.view->clients.empty()) {
+    Session &last = *one.view->clients.back();
+    w.views.leave(last);
+    if (&last == &one) break;
+  }
+  CHECK(views() == 1);
+  w.views.end_scope(RequestScopes::of(2));
+  CHECK(views() == 0);
 }
