@@ -76,10 +76,29 @@ TEST_CASE("reserved members of _meta are removed, others stay, and an empty _met
   CHECK(edited(R"({"_meta":"none","a":1})") == R"({"_meta":"none","a":1})");
 }
 
+TEST_CASE("structured content that is not an object is removed, and the text stays") {
+  const std::string text = R"("content":[{"type":"text","text":"[1]"}])";
+  for (const std::string value : {"[1]", "\"x\"", "7", "null", "[{\"a\":{}}]"}) {
+    INFO(value);
+    CHECK(edited(R"({"resultType":"complete",)" + text + R"(,"structuredContent":)" + value +
+                 "}") == "{" + text + "}");
+    CHECK(edited(R"({"structuredContent": )" + value + "," + text + "}") == "{" + text + "}");
+  }
+  for (const std::string kept : {R"({})", R"({"a":[1]})"}) {
+    CHECK(edited("{" + text + R"(,"structuredContent" : )" + kept + R"(,"ttlMs":1})") ==
+          "{" + text + R"(,"structuredContent" : )" + kept + "}");
+  }
+  // All of the removed members together.
+  CHECK(edited(R"({"resultType":"complete","a":1,"ttlMs":1,"b":2,"cacheScope":"x","c":3,)"
+               R"("structuredContent":[1],"d":4,"_meta":{"io.modelcontextprotocol/x":1}})") ==
+        R"({"a":1,"b":2,"c":3,"d":4})");
+}
+
 TEST_CASE("a result alone is edited like the result of a message") {
   for (
       const std::string result :
       {R"({"resultType":"complete","content":[1.0],"_meta":{"io.modelcontextprotocol/serverInfo":1,"a":2}})",
+       R"({"content":[],"structuredContent":[1]})", R"({"structuredContent":{"a":1},"ttlMs":1})",
        R"({"content":[],"ttlMs":1})", R"({"resultType":"complete"})", "{}"}) {
     CHECK(form.edited(result) == edited(result));
   }

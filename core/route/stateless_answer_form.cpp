@@ -81,6 +81,23 @@ std::optional<std::string> without_reserved(std::string_view meta) {
   return kept.size() == 1 ? std::string() : kept + "}";
 }
 
+// Returns the range of the member structuredContent, including its name, if its value is not an
+// object: only MCP 2026-07-28 permits other values. The text of the result contains the same data.
+mcp::Range foreign_structure(const Message &answer) {
+  constexpr std::string_view name = R"("structuredContent")";
+  const std::string_view result = answer[answer.scan->result];
+  mcp::Range out;
+  if (result.find(name) == std::string_view::npos) return out;
+  mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
+    if (key != name) return true;
+    const auto begin = static_cast<std::uint32_t>(key.data() - answer.bytes.data());
+    const auto end = value.data() + value.size() - answer.bytes.data();
+    if (!value.starts_with('{')) out = {begin, static_cast<std::uint32_t>(end)};
+    return out.empty();
+  });
+  return out;
+}
+
 class StatelessAnswerForm final : public AnswerForm {
  public:
   std::string problem(const Message &answer, mcp::Method method, bool task) const override {
@@ -115,7 +132,7 @@ class StatelessAnswerForm final : public AnswerForm {
 
   void edit(const Message &answer, Splice *splice, std::string *room) const override {
     const mcp::Scan &scan = *answer.scan;
-    std::array<mcp::Range, 4> gone;
+    std::array<mcp::Range, 5> gone;
     std::size_t count = 0;
     const auto remove = [&](mcp::Range member) {
       if (member.empty()) return;
@@ -126,6 +143,7 @@ class StatelessAnswerForm final : public AnswerForm {
     remove(scan.result_type);
     remove(scan.ttl_ms);
     remove(scan.cache_scope);
+    remove(foreign_structure(answer));
     const std::string_view meta = mcp::member_value(answer[scan.result_meta]);
     if (auto kept = without_reserved(meta); kept.has_value() && kept->empty()) {
       remove(scan.result_meta);
@@ -144,6 +162,7 @@ class StatelessAnswerForm final : public AnswerForm {
     std::string out = "{";
     mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
       if (key == R"("resultType")" || key == R"("ttlMs")" || key == R"("cacheScope")") return;
+      if (key == R"("structuredContent")" && !value.starts_with('{')) return;
       std::optional<std::string> meta;
       if (key == R"("_meta")") meta = without_reserved(value);
       if (meta.has_value() && meta->empty()) return;
