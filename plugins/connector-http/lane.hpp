@@ -113,6 +113,7 @@ class Lane {
   void fall_back(Post &post);
   bh_status seek_http_sse(bh_error *error);
   void seek_failed(const bh_error &error);
+  void forget_initialize();
   void seek_timed_out();
   void take_endpoint(std::string_view reference);
 
