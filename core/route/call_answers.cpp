@@ -275,7 +275,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
 bool CallAnswers::replaced_error(Call &call, const Message &answer) {
   if (call.answer_form == nullptr) return false;
   const std::string_view error = answer[answer.scan->error];
-  const auto instead = call.answer_form->replace(call.method, error, !is_bridged(call));
+  const ClientCaps caps = call.session == nullptr ? 0 : call.session->caps;
+  const auto instead = call.answer_form->replace(call.method, error, {caps, !is_bridged(call)});
   if (!instead.has_value()) return false;
   if (instead->text.empty()) {
     const std::string_view token = mcp::member(error, "code");

@@ -531,3 +531,19 @@ TEST_CASE("rules about input see the tool of a task") {
   }
   CHECK(evaluated == "elicitation/create job\nelicitation/create job\n");
 }
+TEST_CASE("an error about capabilities reaches only a client of 2026-07-28 that lacks one") {
+  TaskWorld w({"m1"});
+  const std::string lacks =
+      R"({"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{},"sampling":{}}}})";
+  const auto code_for = [&](const std::string &capabilities) {
+    w.ask_alone("tools/call", call_of("m1__job"), "ada", capabilities);
+    w.answer("m1", "error", lacks);
+    return w.told({"error", "code"});
+  };
+  CHECK(code_for("{}") == "-32021");
+  CHECK(code_for(R"({"roots":{}})") == "-32021");
+  CHECK(code_for(R"({"roots":{},"sampling":{}})") == "-32603");
+  const std::string text = w.told({"error", "message"});
+  CHECK(text.find("requires roots, sampling, which the gateway does not pass on") !=
+        std::string::npos);
+}
