@@ -45,6 +45,22 @@ struct LaneWorld : FakeLaneHost {
   ~LaneWorld() override {
     if (lane != nullptr) upstream->remove(lane);
   }
+  // Replaces the lane by one of a new upstream, which has this definition. The test must call
+  // remove() before the upstream is destroyed.
+  std::unique_ptr<Upstream> replaced_by(const ServerDef &other) {
+    upstream->remove(lane);
+    sent.clear();
+    opened = 0;
+    auto made = std::make_unique<Upstream>(*this, other);
+    made->connector = &connector;
+    made->self = this;
+    lane = static_cast<WireLane *>(made->lane_for(0, 0));
+    return made;
+  }
+  void remove(Upstream &of) {
+    while (!of.lanes().empty()) of.remove(of.lanes().back().get());
+    lane = nullptr;
+  }
   // Sends a result as the server's response to the request that the lane itself has sent. `method`
   // is the method of that request.
   void answer(const std::string &method, const std::string &result) {

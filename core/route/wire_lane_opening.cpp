@@ -222,12 +222,13 @@ void WireLane::start_first_lists() {
 }
 
 // Some servers exit when they receive a request before initialize. Such a server is restarted
-// immediately, but only once, and initialize is then the first request. The exit does not count as
-// a failure. Returns true if the server is restarted.
+// immediately, but only once for each connection that has begun with server/discover, and
+// initialize is then the first request. The exit does not count as a failure. Returns true if the
+// server is restarted.
 bool WireLane::ended_on_probe(const Error &error) {
   const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
   if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
-  if (!upstream_.protocol.ended_on_probe()) return false;
+  upstream_.protocol.ended_on_probe();
   host_.log(BH_LOG_INFO, about("it exited when the gateway requested its protocol revision (" +
                                host_.without_credentials(error.text).value_or("reason unknown") +
                                "); it is being restarted and opened with initialize"));

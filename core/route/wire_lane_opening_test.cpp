@@ -175,6 +175,27 @@ TEST_CASE("a server that ends on the probe is started once more, and gets initia
   }
 }
 
+TEST_CASE("each connection that began with the probe may end on it once") {
+  Unknown w;
+  ServerDef def = w.def;
+  const auto upstream = w.replaced_by(def);
+  auto *other = static_cast<WireLane *>(upstream->lane_for(cap::sampling, 0));
+  REQUIRE(other != w.lane);
+  w.lane->start();
+  other->start();
+  CHECK(w.methods() == Texts(2, R"("server/discover")"));
+  for (WireLane *lane : {w.lane, other}) lane->down({BH_E_UNAVAILABLE, "exited"}, 0);
+  CHECK(w.opened == 4);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("server/discover")", R"("initialize")",
+                             R"("initialize")"});
+  for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::connecting);
+  // They have begun with initialize now: the usual wait follows.
+  for (WireLane *lane : {w.lane, other}) lane->down({BH_E_UNAVAILABLE, "exited"}, 0);
+  CHECK(w.opened == 4);
+  for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::waiting);
+  w.remove(*upstream);
+}
+
 TEST_CASE("over HTTP, a status decides; authentication and time-outs do not") {
   Unknown w;
   SECTION("400, 404, 405") {
