@@ -1,6 +1,7 @@
 // Opens a connection: determines the protocol generation, sends the opening requests and handles
 // the responses.
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "bulkhead/cpp/clock.hpp"
@@ -32,10 +33,24 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
+constexpr std::int32_t header_mismatch = -32020;
+
+bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes) {
+  const std::string_view token = mcp::member(error, "code");
+  return std::any_of(codes.begin(), codes.end(),
+                     [token](std::int32_t code) { return token == std::to_string(code); });
+}
+
+// Returns true if a server of another generation may respond to server/discover with this error.
+bool denies_discover(std::string_view error) {
+  return has_code(error, {code::method_not_found, code::invalid_request, code::invalid_params,
+                          code::unsupported_revision});
+}
+
 // Returns true if the error is "unsupported revision" and names the revision without sessions among
 // the supported revisions.
 bool supports_stateless(std::string_view error) {
-  if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
+  if (!has_code(error, {code::unsupported_revision})) return false;
   const std::string_view data = mcp::member(error, "data");
   const std::string_view supported =
       data.starts_with('{') ? mcp::member(data, "supported") : std::string_view{};
@@ -99,7 +114,7 @@ void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const 
   if (state_ != LaneState::ready || edge_ == nullptr) return;
   const bool refused = error != nullptr ? error->code == BH_E_PROTOCOL
                        : scan->kind == mcp::Kind::error
-                           ? true
+                           ? denies_discover(scan->error.in(message))
                            : !edge_->opened(scan->result.in(message)).has_value();
   if (refused) reopen();
 }

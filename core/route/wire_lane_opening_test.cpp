@@ -196,6 +196,37 @@ TEST_CASE("each connection that began with the probe may end on it once") {
   w.remove(*upstream);
 }
 
+TEST_CASE("a server over HTTP is not opened again because of an error that says nothing") {
+  struct Case {
+    std::string error;
+    bool reopens;
+  };
+  const auto [error, reopens] = GENERATE(
+      Case{R"({"code":-32603,"message":"busy"})", false},
+      Case{R"({"code":-32000,"message":"too many requests"})", false},
+      Case{R"({"code":-32020,"message":"header"})", false},
+      Case{R"({"code":"-32601","message":"not a number"})", false},
+      Case{R"({"message":"no code"})", false}, Case{R"({"code":-32600,"message":"x"})", true},
+      Case{R"({"code":-32601,"message":"x"})", true},
+      Case{R"({"code":-32602,"message":"x"})", true},
+      Case{R"({"code":-32022,"message":"x"})", true});
+  INFO(error);
+  Unknown w;
+  ServerDef def = w.def;
+  def.url = "http://127.0.0.1:9/mcp";
+  const auto upstream = w.replaced_by(def);
+  w.lane->start();
+  w.answer("server/discover", discovered);
+  w.list();
+  w.call();
+  w.lane->recheck();
+  w.refuse("server/discover", error);
+  CHECK(w.opened == (reopens ? 2 : 1));
+  CHECK((w.lane->state() == LaneState::ready) == !reopens);
+  CHECK(w.failures.size() == (reopens ? 1 : 0));
+  w.remove(*upstream);
+}
+
 TEST_CASE("over HTTP, a status decides; authentication and time-outs do not") {
   Unknown w;
   SECTION("400, 404, 405") {

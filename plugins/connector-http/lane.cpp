@@ -318,7 +318,8 @@ void Lane::post_refused(Post &post) {
     if (lost) session_lost(nullptr, expired);
     return;
   }
-  if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body())) {
+  if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body()) &&
+      !hides_generation(failure.status)) {
     const std::string body(post.error_body());
     const std::uint64_t exchange = post.exchange();
     post_finished(post);

@@ -213,3 +213,35 @@ TEST_CASE("messages that wait while HTTP+SSE is searched for are sent if there i
   REQUIRE(f.close(lane));
 }
 
+TEST_CASE("a status that says nothing about the revision fails an opening request") {
+  struct Case {
+    int status;
+    bh_status code;
+  };
+  const auto [status, code] =
+      GENERATE(Case{401, BH_E_AUTH}, Case{403, BH_E_DENIED}, Case{429, BH_E_UNAVAILABLE},
+               Case{500, BH_E_IO}, Case{503, BH_E_IO}, Case{400, BH_OK}, Case{404, BH_OK});
+  INFO(status);
+  Server server([answer_status = status](const Request &r, Peer &peer) {
+    const int id = r.body == discover_text ? 1 : r.body == initialize_text ? 9 : 2;
+    if (r.method == "GET") return peer.answer(405, "");
+    peer.answer(answer_status, R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                                   R"(,"error":{"code":-32600,"message":"no"}})");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.send(lane, 1, discover_text) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  REQUIRE(f.send(lane, 9, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
+  REQUIRE(f.wait_events(2));
+  for (const Event &e : f.seen.events) {
+    CHECK(e.kind == (code == BH_OK ? Event::message : Event::failed));
+    CHECK(e.code == code);
+  }
+  // Later requests get the server's error.
+  f.ready(lane, "2026-07-28");
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(3));
+  CHECK(f.seen.events[2].kind == Event::message);
+  REQUIRE(f.close(lane));
+}
