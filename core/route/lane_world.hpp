@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "route/call_input.hpp"
 #include "route/fakes.hpp"
 #include "route/stateless_form.hpp"
 #include "route/wire_lane.hpp"
@@ -115,6 +116,7 @@ struct LaneWorld : FakeLaneHost {
                     members + R"("name":"s__x","arguments":)" + arguments + "}}");
     last = calls.open();
     last->session = client;
+    last->input = std::move(input);
     // Only clients of 2026-07-28 send such members.
     if (!members.empty()) last->request.reply.form = &stateless_form;
     Exchange &e = *table.open();
@@ -137,7 +139,8 @@ struct LaneWorld : FakeLaneHost {
   Session *client = nullptr;  // of the next call
   // Further members of the next call's params, of a client of 2026-07-28; ends with a comma.
   std::string members;
-  std::string state;  // see CallInHand
+  std::string state;                 // see CallInHand
+  std::unique_ptr<CallInput> input;  // of the next call, which is repeated if it has rounds
   StatelessForm stateless_form{false};
 };
 
