@@ -41,6 +41,12 @@ bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes)
                      [token](std::int32_t code) { return token == std::to_string(code); });
 }
 
+// Returns true if only servers without sessions respond to server/discover with this error. It
+// concerns the request itself, so initialize would not help.
+bool is_of_stateless_server(std::string_view error) {
+  return has_code(error, {header_mismatch, code::missing_capability});
+}
+
 // Returns true if a server of another generation may respond to server/discover with this error.
 bool denies_discover(std::string_view error) {
   return has_code(error, {code::method_not_found, code::invalid_request, code::invalid_params,
@@ -162,9 +168,13 @@ void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
     return continue_opening(opening_.refused(exchange, *error, meaning_of(error->code)));
   }
   if (scan->kind == mcp::Kind::error) {
-    const bool supports =
-        opening_.edge_of(exchange).stateless() && supports_stateless(scan->error.in(message));
-    if (supports && opening_.repeat(exchange)) return send_opening();
+    const bool probe = opening_.edge_of(exchange).stateless();
+    if (probe && supports_stateless(scan->error.in(message)) && opening_.repeat(exchange)) {
+      return send_opening();
+    }
+    if (probe && is_of_stateless_server(scan->error.in(message))) {
+      return attempt_failed(rejection(exchange, *scan, message), 0);
+    }
     return continue_opening(opening_.refused(exchange, rejection(exchange, *scan, message),
                                              Opening::Refusal::no_generation));
   }

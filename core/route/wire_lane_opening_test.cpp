@@ -196,6 +196,18 @@ TEST_CASE("each connection that began with the probe may end on it once") {
   w.remove(*upstream);
 }
 
+TEST_CASE("an error that only stateless servers send fails the attempt, and nothing is stored") {
+  const std::string number = GENERATE("-32020", "-32021");
+  Unknown w;
+  w.refuse("server/discover", R"({"code":)" + number + R"(,"message":"a header is missing"})");
+  CHECK(w.methods() == Texts{R"("server/discover")"});
+  CHECK(w.opened == 1);
+  CHECK(w.lane->state() == LaneState::waiting);
+  CHECK(w.lane->reason().find("a header is missing") != std::string::npos);
+  CHECK(w.stateless_next());
+  CHECK(w.upstream->protocol.stamped("{}") == "{}");
+}
+
 TEST_CASE("a server over HTTP is not opened again because of an error that says nothing") {
   struct Case {
     std::string error;
