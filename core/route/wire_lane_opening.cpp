@@ -63,6 +63,13 @@ bool supports_stateless(std::string_view error) {
   return supported.find(StatelessServerEdge::revision) != std::string_view::npos;
 }
 
+// Returns true if the opening has failed because server/discover and then initialize have timed
+// out. `last` is the error of the last one. The server may have hung on server/discover.
+bool hung_on_probe(const Opening &opening, const Error &last) {
+  const bool both_sent = opening.probing() && !opening.watches_silence();
+  return both_sent && last.code == BH_E_TIMEOUT && opening.error().code == BH_E_TIMEOUT;
+}
+
 }  // namespace
 
 std::uint64_t WireLane::connect_timeout_ms() const {
@@ -165,7 +172,12 @@ void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
                                 std::string_view message, const Error *error) {
   if (edge_ != nullptr || handle_ == 0) return;  // the other request has decided
   if (error != nullptr) {
-    return continue_opening(opening_.refused(exchange, *error, meaning_of(error->code)));
+    const Opening::Step step = opening_.refused(exchange, *error, meaning_of(error->code));
+    if (step == Opening::Step::fail && hung_on_probe(opening_, *error) &&
+        !may_take_headers(upstream_.def())) {
+      upstream_.protocol.ended_on_probe();
+    }
+    return continue_opening(step);
   }
   if (scan->kind == mcp::Kind::error) {
     const bool probe = opening_.edge_of(exchange).stateless();

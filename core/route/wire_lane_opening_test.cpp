@@ -196,6 +196,28 @@ TEST_CASE("each connection that began with the probe may end on it once") {
   w.remove(*upstream);
 }
 
+TEST_CASE("a child process that hangs on the probe gets initialize first when it starts again") {
+  Unknown w;
+  ServerDef def = w.def;
+  def.connect_timeout_ms = 20;  // so that the silence is 10 ms
+  const bool process = GENERATE(true, false);
+  if (!process) def.url = "http://127.0.0.1:9/mcp";
+  const auto upstream = w.replaced_by(def);
+  w.lane->start();
+  REQUIRE(wait_for(*w.loop, [&] { return w.sent.size() == 2; }));
+  w.fail("server/discover", {BH_E_TIMEOUT, "no response"});
+  CHECK(w.lane->state() == LaneState::connecting);
+  CHECK(upstream->protocol.first(bh::unix_s()).stateless());
+  w.fail("initialize", {BH_E_TIMEOUT, "no response"});
+  CHECK(w.lane->state() == LaneState::waiting);
+  // A time-out over HTTP does not show what the server has received.
+  CHECK(upstream->protocol.first(bh::unix_s()).stateless() == !process);
+  w.sent.clear();
+  w.lane->start();
+  CHECK(w.methods() == Texts{process ? R"("initialize")" : R"("server/discover")"});
+  w.remove(*upstream);
+}
+
 TEST_CASE("an error that only stateless servers send fails the attempt, and nothing is stored") {
   const std::string number = GENERATE("-32020", "-32021");
   Unknown w;
