@@ -279,11 +279,16 @@ bool WireLane::ended_on_probe(const Error &error) {
 
 // Returns the members to add to params._meta of a request for this client. If `client` is null, the
 // request is for several clients. `tasks` is true if the request declares the tasks extension.
+// A client without a session answers requests for input itself, so the roots of the profile are
+// declared for such a client only if it has declared roots as well.
 const RequestMeta &WireLane::meta_for(const Session *client, bool tasks) {
   const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
-  const ClientCaps more = tasks ? cap::tasks : 0;
-  const auto [at, fresh] = metas_.try_emplace({level, more});
-  if (fresh) at->second.set(edge_->request_meta(caps_ | more, level));
+  ClientCaps caps = tasks ? caps_ | cap::tasks : caps_;
+  const bool rootless =
+      client != nullptr && client->is_sessionless() && (client->caps & cap::roots) == 0;
+  if (rootless) caps &= ~(cap::roots | cap::roots_changed);
+  const auto [at, fresh] = metas_.try_emplace({level, caps});
+  if (fresh) at->second.set(edge_->request_meta(caps, level));
   return at->second;
 }
 

@@ -16,6 +16,33 @@ struct StatelessLane : LaneWorld {
 
 }  // namespace
 
+TEST_CASE("static roots are declared for clients without a session only if they declare roots") {
+  StatelessLane w;
+  ServerDef def = w.def;
+  def.roots = RootsMode::static_list;
+  def.root_folders = {"/work"};
+  const auto upstream = w.replaced_by(def);
+  w.lane->start();
+  w.answer("server/discover", discovered);
+  w.list();
+  const auto declared = [&](bool sessionless, ClientCaps caps) {
+    Session client;
+    client.caps = caps;
+    client.sessionless = sessionless ? Session::Sessionless::in_delivery : Session::Sessionless::no;
+    w.client = &client;
+    w.call();
+    w.finish(*w.last);
+    return std::string(mcp::member(mcp::member(mcp::member(w.sent.back(), "params"), "_meta"),
+                                   "io.modelcontextprotocol/clientCapabilities"));
+  };
+  for (int i = 0; i < 2; ++i) {
+    CHECK(declared(true, 0) == "{}");
+    CHECK(declared(true, cap::roots) == R"({"roots":{}})");
+    CHECK(declared(false, 0) == R"({"roots":{}})");
+  }
+  w.remove(*upstream);
+}
+
 TEST_CASE("the log level of the call's client is in its request, and only there") {
   StatelessLane w;
   w.answer("server/discover",
