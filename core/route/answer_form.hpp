@@ -12,6 +12,7 @@
 
 #include "mcp/scan.hpp"
 #include "route/message.hpp"
+#include "route/protocol.hpp"
 #include "route/splice.hpp"
 
 namespace bulkhead {
@@ -20,6 +21,12 @@ namespace bulkhead {
 struct ReplacedError {
   std::int32_t error_code = 0;  // 0: `text` is a result
   std::string text;             // empty: only the code is replaced
+};
+
+// The client that receives an error.
+struct ErrorRecipient {
+  ClientCaps caps = 0;           // that it has declared
+  bool same_generation = false;  // it belongs to the same protocol generation as the server
 };
 
 class AnswerForm {
@@ -49,10 +56,9 @@ class AnswerForm {
   virtual std::string edited(std::string_view result) const = 0;
 
   // Returns what the client receives instead of `error` (a JSON object), or nullopt if it receives
-  // the error unchanged. `same_generation` is true if the client and the server belong to the same
-  // protocol generation.
+  // the error unchanged.
   virtual std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
-                                               bool same_generation) const = 0;
+                                               const ErrorRecipient &client) const = 0;
 };
 
 // Returns the AnswerForm for servers of revision 2026-07-28.

@@ -76,10 +76,29 @@ TEST_CASE("reserved members of _meta are removed, others stay, and an empty _met
   CHECK(edited(R"({"_meta":"none","a":1})") == R"({"_meta":"none","a":1})");
 }
 
+TEST_CASE("structured content that is not an object is removed, and the text stays") {
+  const std::string text = R"("content":[{"type":"text","text":"[1]"}])";
+  for (const std::string value : {"[1]", "\"x\"", "7", "null", "[{\"a\":{}}]"}) {
+    INFO(value);
+    CHECK(edited(R"({"resultType":"complete",)" + text + R"(,"structuredContent":)" + value +
+                 "}") == "{" + text + "}");
+    CHECK(edited(R"({"structuredContent": )" + value + "," + text + "}") == "{" + text + "}");
+  }
+  for (const std::string kept : {R"({})", R"({"a":[1]})"}) {
+    CHECK(edited("{" + text + R"(,"structuredContent" : )" + kept + R"(,"ttlMs":1})") ==
+          "{" + text + R"(,"structuredContent" : )" + kept + "}");
+  }
+  // All of the removed members together.
+  CHECK(edited(R"({"resultType":"complete","a":1,"ttlMs":1,"b":2,"cacheScope":"x","c":3,)"
+               R"("structuredContent":[1],"d":4,"_meta":{"io.modelcontextprotocol/x":1}})") ==
+        R"({"a":1,"b":2,"c":3,"d":4})");
+}
+
 TEST_CASE("a result alone is edited like the result of a message") {
   for (
       const std::string result :
       {R"({"resultType":"complete","content":[1.0],"_meta":{"io.modelcontextprotocol/serverInfo":1,"a":2}})",
+       R"({"content":[],"structuredContent":[1]})", R"({"structuredContent":{"a":1},"ttlMs":1})",
        R"({"content":[],"ttlMs":1})", R"({"resultType":"complete"})", "{}"}) {
     CHECK(form.edited(result) == edited(result));
   }
@@ -128,8 +147,9 @@ TEST_CASE("an unknown result type is an invalid answer") {
 }
 
 TEST_CASE("errors between the gateway and its server do not reach clients of a session") {
-  const auto replaced = [](const std::string &error, mcp::Method method, bool same = false) {
-    return form.replace(method, error, same);
+  const auto replaced = [](const std::string &error, mcp::Method method, bool same = false,
+                           ClientCaps caps = 0) {
+    return form.replace(method, error, {caps, same});
   };
   constexpr auto call = mcp::Method::tools_call, get = mcp::Method::prompts_get,
                  read = mcp::Method::resources_read;
@@ -155,7 +175,9 @@ TEST_CASE("errors between the gateway and its server do not reach clients of a s
   REQUIRE(prompt.has_value());
   CHECK(prompt->error_code == code::internal_error);
   CHECK(prompt->text.find("sampling, elicitation") != std::string::npos);
+  CHECK(prompt->text.find("which this client has not declared") != std::string::npos);
   CHECK_FALSE(replaced(lacks, call, true).has_value());
+  CHECK_FALSE(replaced(lacks, call, true, cap::elicitation).has_value());
 
   const std::string uri = R"({"code":-32602,"message":"no","data":{"uri":"x:y"}})";
   const auto missing = replaced(uri, read);
@@ -170,4 +192,46 @@ TEST_CASE("errors between the gateway and its server do not reach clients of a s
     INFO(other);
     CHECK_FALSE(replaced(other, read).has_value());
   }
+}
+
+TEST_CASE("a missing capability that the client has declared is reported as the gateway's") {
+  const auto lacks = [](const std::string &required) {
+    return R"({"code":-32021,"message":"m","data":{"requiredCapabilities":)" + required + "}}";
+  };
+  constexpr auto call = mcp::Method::tools_call, get = mcp::Method::prompts_get;
+  constexpr std::string_view own = "which the gateway does not pass on to this server";
+  struct Case {
+    std::string required;
+    ClientCaps caps;
+    std::string names;
+  };
+  for (const Case &c :
+       {Case{R"({"roots":{}})", cap::roots, "roots"},
+        Case{R"({"roots":{"listChanged":true}})", cap::roots, "roots"},
+        Case{R"({"sampling":{},"elicitation":{"form":{}}})", cap::sampling | cap::elicitation,
+             "sampling, elicitation"},
+        Case{R"({"elicitation":{}})", cap::elicitation | cap::elicitation_form, "elicitation"},
+        Case{R"({"extensions":{"com.example/x":{}}})", 0, "extensions"},
+        Case{R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})", cap::tasks, "extensions"},
+        Case{"7", 0, "a capability"}}) {
+    INFO(c.required);
+    const auto modern = form.replace(call, lacks(c.required), {c.caps, true});
+    REQUIRE(modern.has_value());
+    CHECK(modern->error_code == code::internal_error);
+    CHECK(modern->text == "the server requires " + c.names + ", " + std::string(own));
+    const auto prompt = form.replace(get, lacks(c.required), {c.caps, false});
+    REQUIRE(prompt.has_value());
+    CHECK(prompt->error_code == code::internal_error);
+    CHECK(prompt->text == modern->text);
+    const auto tool = form.replace(call, lacks(c.required), {c.caps, false});
+    REQUIRE(tool.has_value());
+    CHECK(mcp::member(tool->text, "isError") == "true");
+    CHECK(tool->text.find(own) != std::string::npos);
+  }
+  // A client that lacks one of several can react to the error.
+  const std::string two = lacks(R"({"roots":{},"elicitation":{"url":{}}})");
+  CHECK_FALSE(form.replace(call, two, {cap::roots | cap::elicitation, true}).has_value());
+  CHECK_FALSE(form.replace(call, lacks(R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})"),
+                           {cap::roots, true})
+                  .has_value());
 }

@@ -8,6 +8,7 @@
 #include "mcp/json_names.hpp"
 #include "mcp/member_value.hpp"
 #include "route/answer_form.hpp"
+#include "route/input_round.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/result_form.hpp"
@@ -198,12 +199,13 @@ namespace {
 // are compared, whereas the scanner recognizes only names without escape sequences. The members are
 // therefore read again only if a name has escape sequences or occurs twice.
 struct ClientReading {
-  bool typed = false;        // has a type
-  bool is_task = false;      // its type may be "task"
-  bool is_input = false;     // its type may be "input_required"
-  bool asks = false;         // may be a request for input
-  std::uint32_t states = 0;  // number of members `requestState`
-  std::string_view state{};  // value of the last one
+  bool typed = false;          // has a type
+  bool is_task = false;        // its type may be "task"
+  bool is_input = false;       // its type may be "input_required"
+  bool asks = false;           // may be a request for input
+  std::uint32_t requests = 0;  // number of members `inputRequests`
+  std::uint32_t states = 0;    // number of members `requestState`
+  std::string_view state{};    // value of the last one
 
   static ClientReading of(const Message &answer) {
     const mcp::Scan &scan = *answer.scan;
@@ -221,7 +223,8 @@ struct ClientReading {
     ClientReading out;
     mcp::for_each_member(result, [&out](std::string_view key, std::string_view value) {
       const std::string_view name = key.substr(1, key.size() - 2);
-      if (mcp::json::same_text(name, "inputRequests")) out.asks = true;
+      if (mcp::json::same_text(name, "inputRequests")) ++out.requests;
+      out.asks = out.asks || out.requests != 0;
       if (mcp::json::same_text(name, "resultType")) out.add_type(value);
       if (!mcp::json::same_text(name, "requestState")) return;
       ++out.states;
@@ -246,7 +249,7 @@ struct ClientReading {
 // Called for each result to a client of 2026-07-28. If the result asks the client for input,
 // replaces the server's requestState with one that the gateway has sealed. *room stores the
 // replacement. Returns false if the call has been ended with an error instead, for example because
-// the client cannot receive a task.
+// the client cannot receive a task, or has not declared that it answers such requests.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const std::string_view result = answer[answer.scan->result];
@@ -270,6 +273,12 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
     return fail(", which the rules about inputs cannot evaluate yet");
   if (!read.is_input) return true;
   if (read.states > 1) return fail(" with a duplicate requestState");
+  if (read.requests > 1) return fail(" with duplicate inputRequests");
+  if (const auto round = InputRound::read(result, call.session->caps); !round) {
+    needs_.ends.fail(call, code::internal_error,
+                     "server \"" + call.server + "\" " + round.error().text, BH_OUTCOME_ERROR);
+    return false;
+  }
   const std::string_view token = read.state;
   if (!token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
@@ -286,7 +295,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
 bool CallAnswers::replaced_error(Call &call, const Message &answer) {
   if (call.answer_form == nullptr) return false;
   const std::string_view error = answer[answer.scan->error];
-  const auto instead = call.answer_form->replace(call.method, error, !is_bridged(call));
+  const ClientCaps caps = call.session == nullptr ? 0 : call.session->caps;
+  const auto instead = call.answer_form->replace(call.method, error, {caps, !is_bridged(call)});
   if (!instead.has_value()) return false;
   if (instead->text.empty()) {
     const std::string_view token = mcp::member(error, "code");

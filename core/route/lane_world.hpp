@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "route/call_input.hpp"
 #include "route/fakes.hpp"
 #include "route/stateless_form.hpp"
 #include "route/wire_lane.hpp"
@@ -44,6 +45,22 @@ struct LaneWorld : FakeLaneHost {
   }
   ~LaneWorld() override {
     if (lane != nullptr) upstream->remove(lane);
+  }
+  // Replaces the lane by one of a new upstream, which has this definition. The test must call
+  // remove() before the upstream is destroyed.
+  std::unique_ptr<Upstream> replaced_by(const ServerDef &other) {
+    upstream->remove(lane);
+    sent.clear();
+    opened = 0;
+    auto made = std::make_unique<Upstream>(*this, other);
+    made->connector = &connector;
+    made->self = this;
+    lane = static_cast<WireLane *>(made->lane_for(0, 0));
+    return made;
+  }
+  void remove(Upstream &of) {
+    while (!of.lanes().empty()) of.remove(of.lanes().back().get());
+    lane = nullptr;
   }
   // Sends a result as the server's response to the request that the lane itself has sent. `method`
   // is the method of that request.
@@ -99,6 +116,7 @@ struct LaneWorld : FakeLaneHost {
                     members + R"("name":"s__x","arguments":)" + arguments + "}}");
     last = calls.open();
     last->session = client;
+    last->input = std::move(input);
     // Only clients of 2026-07-28 send such members.
     if (!members.empty()) last->request.reply.form = &stateless_form;
     Exchange &e = *table.open();
@@ -121,7 +139,8 @@ struct LaneWorld : FakeLaneHost {
   Session *client = nullptr;  // of the next call
   // Further members of the next call's params, of a client of 2026-07-28; ends with a comma.
   std::string members;
-  std::string state;  // see CallInHand
+  std::string state;                 // see CallInHand
+  std::unique_ptr<CallInput> input;  // of the next call, which is repeated if it has rounds
   StatelessForm stateless_form{false};
 };
 

@@ -183,3 +183,18 @@ TEST_CASE("items for plugins contain both names and the profile's settings") {
   REQUIRE(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_OK);
   CHECK(items == "[]");
 }
+
+TEST_CASE("an output schema that is not an object is listed only to clients of 2026-07-28") {
+  World w;
+  w.add("a", R"([{"name":"1","outputSchema":{"type":"array"}}])");
+  w.add("b", R"([{"name":"2","outputSchema":{"type":"object"}},{"outputSchema":7,"name":"3"}])");
+  w.session = &w.joined();
+  CHECK(at(w.ask(), {"result", "tools"}) ==
+        R"([{"name":"a__1"},{"name":"b__2","outputSchema":{"type":"object"}},{"name":"b__3"}])");
+  StatelessForm form(true);
+  form.set_server_info(R"({"name":"g"})");
+  w.form = &form;
+  CHECK(at(w.ask(), {"result", "tools"}) ==
+        R"([{"name":"a__1","outputSchema":{"type":"array"}},)"
+        R"({"name":"b__2","outputSchema":{"type":"object"}},{"outputSchema":7,"name":"b__3"}])");
+}

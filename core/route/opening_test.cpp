@@ -113,12 +113,21 @@ TEST_CASE(
 
 TEST_CASE("if a server exits on server/discover, all later connections start with initialize") {
   ProtocolChoice choice{ServerDef{}};
-  CHECK(choice.ended_on_probe());
+  choice.ended_on_probe();
   CHECK(&choice.first(now) == &session);
-  CHECK_FALSE(choice.ended_on_probe());
+  choice.ended_on_probe();
+  CHECK(&choice.first(now) == &session);
+  CHECK(choice.second(now) == &stateless);
   choice.decided(session, "2025-11-25", now);
   CHECK(&choice.first(now) == &session);
+  // Another connection that exits later does not remove the verdict.
+  choice.ended_on_probe();
+  CHECK(mcp::member(choice.stamped("{}"), "protocol") == R"("2025-11-25")");
+  choice.decided(session, "2025-11-25", now);
   CHECK(&choice.first(now + ProtocolChoice::lifetime_s) == &stateless);
+  choice.decided(stateless, "2026-07-28", now);
+  choice.ended_on_probe();
+  CHECK(&choice.first(now) == &session);
 }
 
 TEST_CASE("a verdict is stored with a list and read back, and the list is unchanged") {
@@ -163,7 +172,8 @@ TEST_CASE("the revision in the profile overrides the verdict") {
   ProtocolChoice newest(def);
   CHECK(&newest.first(now) == &stateless);
   CHECK(newest.second(now) == nullptr);
-  CHECK_FALSE(newest.ended_on_probe());
+  newest.ended_on_probe();
+  CHECK(&newest.first(now) == &stateless);
   CHECK(newest.stamped("{}") == "{}");
   def.protocol = ProtocolPin::v2025_03_26;
   const ServerEdge &edge = ProtocolChoice(def).first(now);

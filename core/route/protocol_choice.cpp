@@ -72,9 +72,10 @@ void ProtocolChoice::decided(const ServerEdge &edge, std::string_view revision,
   ends_on_probe_ = false;
 }
 
+// A verdict for sessions stays, because another connection may have just found it.
 bool ProtocolChoice::ended_on_probe() noexcept {
   if (pinned_ != nullptr || ends_on_probe_) return false;
-  revision_.clear();
+  if (revision_ == StatelessServerEdge::revision) revision_.clear();
   return ends_on_probe_ = true;
 }
 

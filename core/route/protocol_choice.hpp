@@ -31,9 +31,9 @@ class ProtocolChoice {
   // Stores the verdict. Called when the server has accepted the opening request of this edge with
   // this revision of the protocol.
   void decided(const ServerEdge &edge, std::string_view revision, std::uint64_t now_s);
-  // Called when the server has exited in response to server/discover. The next connection then
-  // starts with initialize. Returns false if connections already start with initialize, because
-  // then server/discover cannot be the reason.
+  // Called when the server has exited in response to server/discover, or has responded to nothing
+  // after it. Connections then start with initialize until a generation is detected. Returns false
+  // if they already do, for example because of another connection.
   bool ended_on_probe() noexcept;
 
   // Adds the verdict to the text of a stored list (see kept_list.hpp) and returns the result. An

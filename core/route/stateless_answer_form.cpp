@@ -14,12 +14,12 @@
 #include "route/repeated_request.hpp"
 #include "route/request_meta.hpp"
 #include "route/stateless_server_edge.hpp"
+#include "route/task_forms.hpp"
 
 namespace bulkhead {
 namespace {
 
-constexpr std::int32_t header_mismatch = -32020, missing_capability = -32021,
-                       unsupported_revision = -32022;
+constexpr std::int32_t header_mismatch = -32020;
 
 std::int32_t code_of(std::string_view error) {
   return read_error_code(error).value_or(0);
@@ -44,10 +44,26 @@ bool is_missing_resource(std::string_view error) {
          }) != text.end();
 }
 
-std::string missing_features(std::string_view error) {
+// Returns the capabilities that a server requires according to its error, or an empty text.
+std::string_view required_capabilities(std::string_view error) {
   const std::string_view data = mcp::member(error, "data");
-  const std::string_view required =
-      data.starts_with('{') ? mcp::member(data, "requiredCapabilities") : std::string_view{};
+  return data.starts_with('{') ? mcp::member(data, "requiredCapabilities") : std::string_view{};
+}
+
+// Returns true if a client with these capabilities lacks one that the server requires. Capabilities
+// that the gateway does not know do not count, because it never passes them on.
+bool lacks(ClientCaps caps, std::string_view required) {
+  if (!required.starts_with('{')) return false;
+  const auto with_form = [](ClientCaps some) {
+    const bool modes = (some & (cap::elicitation_form | cap::elicitation_url)) != 0;
+    return (some & cap::elicitation) != 0 && !modes ? some | cap::elicitation_form : some;
+  };
+  ClientCaps wanted = with_form(parse_client_caps(required)) & ~cap::roots_changed;
+  if (declares_tasks(required)) wanted |= cap::tasks;
+  return (wanted & ~with_form(caps)) != 0;
+}
+
+std::string missing_features(std::string_view required) {
   std::string names;
   if (required.starts_with('{')) {
     mcp::for_each_member(required, [&](std::string_view key, std::string_view) {
@@ -78,6 +94,23 @@ std::optional<std::string> without_reserved(std::string_view meta) {
   return kept.size() == 1 ? std::string() : kept + "}";
 }
 
+// Returns the range of the member structuredContent, including its name, if its value is not an
+// object: only MCP 2026-07-28 permits other values. The text of the result contains the same data.
+mcp::Range foreign_structure(const Message &answer) {
+  constexpr std::string_view name = R"("structuredContent")";
+  const std::string_view result = answer[answer.scan->result];
+  mcp::Range out;
+  if (result.find(name) == std::string_view::npos) return out;
+  mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
+    if (key != name) return true;
+    const auto begin = static_cast<std::uint32_t>(key.data() - answer.bytes.data());
+    const auto end = value.data() + value.size() - answer.bytes.data();
+    if (!value.starts_with('{')) out = {begin, static_cast<std::uint32_t>(end)};
+    return out.empty();
+  });
+  return out;
+}
+
 class StatelessAnswerForm final : public AnswerForm {
  public:
   std::string problem(const Message &answer, mcp::Method method, bool task) const override {
@@ -97,7 +130,7 @@ class StatelessAnswerForm final : public AnswerForm {
     if (answer.scan->kind != mcp::Kind::error) return false;
     const std::int32_t error_code = code_of(answer[answer.scan->error]);
     return error_code == code::method_not_found || error_code == code::invalid_request ||
-           error_code == unsupported_revision;
+           error_code == code::unsupported_revision;
   }
 
   bool is_header_mismatch(const Message &answer) const override {
@@ -112,7 +145,7 @@ class StatelessAnswerForm final : public AnswerForm {
 
   void edit(const Message &answer, Splice *splice, std::string *room) const override {
     const mcp::Scan &scan = *answer.scan;
-    std::array<mcp::Range, 4> gone;
+    std::array<mcp::Range, 5> gone;
     std::size_t count = 0;
     const auto remove = [&](mcp::Range member) {
       if (member.empty()) return;
@@ -123,6 +156,7 @@ class StatelessAnswerForm final : public AnswerForm {
     remove(scan.result_type);
     remove(scan.ttl_ms);
     remove(scan.cache_scope);
+    remove(foreign_structure(answer));
     const std::string_view meta = mcp::member_value(answer[scan.result_meta]);
     if (auto kept = without_reserved(meta); kept.has_value() && kept->empty()) {
       remove(scan.result_meta);
@@ -141,6 +175,7 @@ class StatelessAnswerForm final : public AnswerForm {
     std::string out = "{";
     mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
       if (key == R"("resultType")" || key == R"("ttlMs")" || key == R"("cacheScope")") return;
+      if (key == R"("structuredContent")" && !value.starts_with('{')) return;
       std::optional<std::string> meta;
       if (key == R"("_meta")") meta = without_reserved(value);
       if (meta.has_value() && meta->empty()) return;
@@ -151,31 +186,36 @@ class StatelessAnswerForm final : public AnswerForm {
   }
 
   std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
-                                       bool same_generation) const override {
+                                       const ErrorRecipient &client) const override {
     const std::int32_t error_code = code_of(error);
-    if (is_hop_error(error_code))
-      return replace_hop_error(method, error, error_code, same_generation);
+    if (is_hop_error(error_code)) return replace_hop_error(method, error, error_code, client);
     const bool missing = error_code == code::invalid_params &&
                          method == mcp::Method::resources_read && is_missing_resource(error);
-    if (missing && !same_generation) return ReplacedError{code::resource_not_found, {}};
+    if (missing && !client.same_generation) return ReplacedError{code::resource_not_found, {}};
     return std::nullopt;
   }
 
  private:
   // Replaces an error that concerns only the gateway's own request to the server. An error about a
-  // missing capability is not replaced for clients of this revision, because they can react to it.
+  // missing capability is not replaced for clients of this revision that lack the capability,
+  // because they can react to it.
   static std::optional<ReplacedError> replace_hop_error(mcp::Method method, std::string_view error,
                                                         std::int32_t error_code,
-                                                        bool same_generation) {
-    if (error_code != missing_capability) {
+                                                        const ErrorRecipient &client) {
+    if (error_code != code::missing_capability) {
       return ReplacedError{code::internal_error,
                            "the server rejected the gateway's request (error " +
                                std::to_string(error_code) + "): " + message_of(error)};
     }
-    if (same_generation) return std::nullopt;
-    const std::string text =
-        "the server requires " + missing_features(error) + ", which this client has not declared";
-    if (method != mcp::Method::tools_call) return ReplacedError{code::internal_error, text};
+    const std::string_view required = required_capabilities(error);
+    const bool lacking = lacks(client.caps, required);
+    if (client.same_generation && lacking) return std::nullopt;
+    const std::string text = "the server requires " + missing_features(required) +
+                             (lacking ? ", which this client has not declared"
+                                      : ", which the gateway does not pass on to this server");
+    if (client.same_generation || method != mcp::Method::tools_call) {
+      return ReplacedError{code::internal_error, text};
+    }
     std::string result = R"({"content":[{"type":"text","text":)";
     bh::json::append_quoted(&result, text);
     return ReplacedError{0, result + R"(}],"isError":true})"};

@@ -431,7 +431,7 @@ TEST_CASE("nothing that the policy has not evaluated reaches a client with a tas
 TEST_CASE("a rewritten result that asks for input has a sealed requestState") {
   TaskWorld w({"m1"}, &masking);
   for (const std::string_view type : {"resultType", "result\\u0054ype"}) {
-    w.ask_alone("tools/call", call_of("m1__job"));
+    w.ask_alone("tools/call", call_of("m1__job"), "ada", R"({"elicitation":{}})");
     w.result("m1", R"({")" + std::string(type) +
                        R"(":"input_required","requestState":"raw","inputRequests":{"k":{"method":)"
                        R"("elicitation/create","params":{"message":"a secret"}}}})");
@@ -550,4 +550,51 @@ TEST_CASE("rules about input see the tool of a task") {
     answer();
   }
   CHECK(evaluated == "elicitation/create job\nelicitation/create job\n");
+}
+
+TEST_CASE("a server may ask a client of 2026-07-28 only for input that the client has declared") {
+  TaskWorld w({"m1"});
+  const std::string form = R"({"method":"elicitation/create","params":{"message":"?"}})",
+                    url = R"({"method":"elicitation/create","params":{"mode":"url","url":"x:y"}})",
+                    sampling = R"({"method":"sampling/createMessage","params":{}})",
+                    roots = R"({"method":"roots/list"})";
+  const auto outcome = [&](const std::string &requests, const std::string &capabilities) {
+    w.ask_alone("tools/call", call_of("m1__job"), "ada", capabilities);
+    w.result("m1", R"({"resultType":"input_required","inputRequests":)" + requests + "}");
+    CHECK(w.told({"error", "code"}) == (w.told({"result"}).empty() ? "-32603" : ""));
+    return w.told({"result", "inputRequests"}) + w.told({"error", "message"});
+  };
+  const std::string all = R"({"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}})";
+  for (const std::string &request : {form, url, sampling, roots}) {
+    const std::string one = R"({"k":)" + request + "}",
+                      two = R"({"a":)" + form + R"(,"b":)" + request + "}";
+    CHECK(outcome(one, all) == one);
+    CHECK(outcome(two, all) == two);
+    const bool is_form = request == form;
+    CHECK((outcome(two, R"({"elicitation":{}})") == two) == is_form);
+    CHECK(outcome(one, "{}").find("which the client has not declared") != std::string::npos);
+  }
+  CHECK(outcome(R"({"k":)" + roots + R"(},"input\u0052equests":{"k":)" + sampling + "}",
+                R"({"roots":{}})")
+            .find("duplicate inputRequests") != std::string::npos);
+  CHECK(outcome(R"({"k":{"method":"tools/list"}})", all).find("unknown input") !=
+        std::string::npos);
+  CHECK(outcome(R"([])", all).find("not an object") != std::string::npos);
+}
+
+TEST_CASE("an error about capabilities reaches only a client of 2026-07-28 that lacks one") {
+  TaskWorld w({"m1"});
+  const std::string lacks =
+      R"({"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{},"sampling":{}}}})";
+  const auto code_for = [&](const std::string &capabilities) {
+    w.ask_alone("tools/call", call_of("m1__job"), "ada", capabilities);
+    w.answer("m1", "error", lacks);
+    return w.told({"error", "code"});
+  };
+  CHECK(code_for("{}") == "-32021");
+  CHECK(code_for(R"({"roots":{}})") == "-32021");
+  CHECK(code_for(R"({"roots":{},"sampling":{}})") == "-32603");
+  const std::string text = w.told({"error", "message"});
+  CHECK(text.find("requires roots, sampling, which the gateway does not pass on") !=
+        std::string::npos);
 }

@@ -60,6 +60,14 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
   std::string room;
   needs_.counters.dropped_members += drop_members(needs_.profile, &bytes, scan, &room);
   const Message message{bytes, scan};
+  // A generation without ping has no requests from servers, and accepts no responses from clients.
+  if (scan->kind == mcp::Kind::request && !lane.takes(mcp::Method::ping)) {
+    ++needs_.counters.refused_asks;
+    return needs_.log(BH_LOG_WARN, "server \"" + lane.upstream().name() + "\" sent the request " +
+                                       std::string(mcp::to_string(scan->method)) +
+                                       ", which its protocol revision does not permit; the "
+                                       "request was dropped");
+  }
   if (scan->bad_progress_token) {
     if (scan->kind == mcp::Kind::request) return needs_.asks.refuse_malformed(lane, message);
     ++needs_.counters.dropped_events;

@@ -504,3 +504,41 @@ TEST_CASE("unknown members of a response are removed and counted before it is fo
   CHECK(w.answers_to(w.first) == Texts{R"({"jsonrpc":"2.0","id":1,"result":{"n":1}})"});
   CHECK(w.counters.dropped_members == 2);
 }
+
+TEST_CASE("requests from a server of a revision that permits none are dropped without a response") {
+  TwoServers w;
+  FakeServer modern;
+  ServerDef def = server_named("m");
+  def.protocol = ProtocolPin::v2026_07_28;
+  def.roots = RootsMode::static_list;
+  const auto upstream = w.behind(modern, def);
+  Lane &lane = *upstream->lane_for(cap::sampling | cap::elicitation, 0);
+  lane.start();
+  w.answers_with(modern, "server/discover",
+                 R"({"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}})");
+  w.answers_with(modern, "tools/list", R"({"tools":[{"name":"t"}]})");
+  REQUIRE(lane.state() == LaneState::ready);
+  const std::uint64_t call = w.call(w.first, lane, modern, "1");
+  REQUIRE(call != 0);
+  w.log_lines.clear();
+  const std::string methods[] = {"sampling/createMessage", "elicitation/create", "roots/list",
+                                 "ping", "nonsense"};
+  for (const std::string &method : methods) {
+    w.sends(modern, R"({"jsonrpc":"2.0","id":"ask","method":")" + method + R"(","params":{}})");
+  }
+  w.sends(modern, R"({"jsonrpc":"2.0","id":"ask","method":"ping","params":{"_meta":)"
+                  R"({"progressToken":[]}}})");
+  CHECK(modern.responses.empty());
+  CHECK(w.counters.refused_asks == 6);
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  CHECK_FALSE(upstream->asks);
+  REQUIRE(w.log_lines.size() == 6);
+  CHECK(w.log_lines[0].find("\"m\" sent the request sampling/createMessage") != std::string::npos);
+  // A server with sessions may send requests.
+  REQUIRE(w.call(w.second, w.lane_a, w.a, "1") != 0);
+  w.sends(w.a, sampling);
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).size() == 1);
+  w.sends(modern, result_of(call, R"({"resultType":"complete","content":[]})"));
+  CHECK(w.answers_to(w.first).size() == 1);
+  while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
+}

@@ -228,7 +228,15 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
                                std::string(StatelessServerEdge::revision),
                            BH_OUTCOME_ERROR);
   }
-  if (e.call->input != nullptr) splice.insert(scan.params.begin + 1, e.call->input->members);
+  if (e.call->input != nullptr) {
+    if (e.call->input->rounds != 0 && !edge_->stateless()) {
+      return host_.fail_call(*e.call, code::internal_error,
+                             about("the client's input is from before a change of the server's "
+                                   "protocol revision: send the request again"),
+                             BH_OUTCOME_ERROR);
+    }
+    splice.insert(scan.params.begin + 1, e.call->input->members);
+  }
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);

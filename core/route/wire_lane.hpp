@@ -178,7 +178,8 @@ class WireLane final : public Lane, private Listening::Wire {
   std::string revision_;              // if edge_ is known
   Listening listening_;
   RequestHeaders headers_;  // of its requests
-  // The _meta members of this connection's requests, by the client's log level and cap::tasks.
+  // The _meta members of this connection's requests, by the client's log level and the declared
+  // capabilities.
   std::map<std::pair<int, ClientCaps>, RequestMeta> metas_;
   bh_lane handle_ = 0;    // of the current connection; 0 if there is none
   void *wire_ = nullptr;  // the connector's pointer

@@ -1,6 +1,7 @@
 // Opens a connection: determines the protocol generation, sends the opening requests and handles
 // the responses.
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "bulkhead/cpp/clock.hpp"
@@ -32,14 +33,41 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
+constexpr std::int32_t header_mismatch = -32020;
+
+bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes) {
+  const std::string_view token = mcp::member(error, "code");
+  return std::any_of(codes.begin(), codes.end(),
+                     [token](std::int32_t code) { return token == std::to_string(code); });
+}
+
+// Returns true if only servers without sessions respond to server/discover with this error. It
+// concerns the request itself, so initialize would not help.
+bool is_of_stateless_server(std::string_view error) {
+  return has_code(error, {header_mismatch, code::missing_capability});
+}
+
+// Returns true if a server of another generation may respond to server/discover with this error.
+bool denies_discover(std::string_view error) {
+  return has_code(error, {code::method_not_found, code::invalid_request, code::invalid_params,
+                          code::unsupported_revision});
+}
+
 // Returns true if the error is "unsupported revision" and names the revision without sessions among
 // the supported revisions.
 bool supports_stateless(std::string_view error) {
-  if (mcp::member(error, "code") != std::to_string(code::unsupported_revision)) return false;
+  if (!has_code(error, {code::unsupported_revision})) return false;
   const std::string_view data = mcp::member(error, "data");
   const std::string_view supported =
       data.starts_with('{') ? mcp::member(data, "supported") : std::string_view{};
   return supported.find(StatelessServerEdge::revision) != std::string_view::npos;
+}
+
+// Returns true if the opening has failed because server/discover and then initialize have timed
+// out. `last` is the error of the last one. The server may have hung on server/discover.
+bool hung_on_probe(const Opening &opening, const Error &last) {
+  const bool both_sent = opening.probing() && !opening.watches_silence();
+  return both_sent && last.code == BH_E_TIMEOUT && opening.error().code == BH_E_TIMEOUT;
 }
 
 }  // namespace
@@ -99,7 +127,7 @@ void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const 
   if (state_ != LaneState::ready || edge_ == nullptr) return;
   const bool refused = error != nullptr ? error->code == BH_E_PROTOCOL
                        : scan->kind == mcp::Kind::error
-                           ? true
+                           ? denies_discover(scan->error.in(message))
                            : !edge_->opened(scan->result.in(message)).has_value();
   if (refused) reopen();
 }
@@ -144,12 +172,21 @@ void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
                                 std::string_view message, const Error *error) {
   if (edge_ != nullptr || handle_ == 0) return;  // the other request has decided
   if (error != nullptr) {
-    return continue_opening(opening_.refused(exchange, *error, meaning_of(error->code)));
+    const Opening::Step step = opening_.refused(exchange, *error, meaning_of(error->code));
+    if (step == Opening::Step::fail && hung_on_probe(opening_, *error) &&
+        !may_take_headers(upstream_.def())) {
+      upstream_.protocol.ended_on_probe();
+    }
+    return continue_opening(step);
   }
   if (scan->kind == mcp::Kind::error) {
-    const bool supports =
-        opening_.edge_of(exchange).stateless() && supports_stateless(scan->error.in(message));
-    if (supports && opening_.repeat(exchange)) return send_opening();
+    const bool probe = opening_.edge_of(exchange).stateless();
+    if (probe && supports_stateless(scan->error.in(message)) && opening_.repeat(exchange)) {
+      return send_opening();
+    }
+    if (probe && is_of_stateless_server(scan->error.in(message))) {
+      return attempt_failed(rejection(exchange, *scan, message), 0);
+    }
     return continue_opening(opening_.refused(exchange, rejection(exchange, *scan, message),
                                              Opening::Refusal::no_generation));
   }
@@ -223,12 +260,13 @@ void WireLane::start_first_lists() {
 }
 
 // Some servers exit when they receive a request before initialize. Such a server is restarted
-// immediately, but only once, and initialize is then the first request. The exit does not count as
-// a failure. Returns true if the server is restarted.
+// immediately, but only once for each connection that has begun with server/discover, and
+// initialize is then the first request. The exit does not count as a failure. Returns true if the
+// server is restarted.
 bool WireLane::ended_on_probe(const Error &error) {
   const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
   if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
-  if (!upstream_.protocol.ended_on_probe()) return false;
+  upstream_.protocol.ended_on_probe();
   host_.log(BH_LOG_INFO, about("it exited when the gateway requested its protocol revision (" +
                                host_.without_credentials(error.text).value_or("reason unknown") +
                                "); it is being restarted and opened with initialize"));
@@ -242,11 +280,16 @@ bool WireLane::ended_on_probe(const Error &error) {
 
 // Returns the members to add to params._meta of a request for this client. If `client` is null, the
 // request is for several clients. `tasks` is true if the request declares the tasks extension.
+// A client without a session answers requests for input itself, so the roots of the profile are
+// declared for such a client only if it has declared roots as well.
 const RequestMeta &WireLane::meta_for(const Session *client, bool tasks) {
   const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
-  const ClientCaps more = tasks ? cap::tasks : 0;
-  const auto [at, fresh] = metas_.try_emplace({level, more});
-  if (fresh) at->second.set(edge_->request_meta(caps_ | more, level));
+  ClientCaps caps = tasks ? caps_ | cap::tasks : caps_;
+  const bool rootless =
+      client != nullptr && client->is_sessionless() && (client->caps & cap::roots) == 0;
+  if (rootless) caps &= ~(cap::roots | cap::roots_changed);
+  const auto [at, fresh] = metas_.try_emplace({level, caps});
+  if (fresh) at->second.set(edge_->request_meta(caps, level));
   return at->second;
 }
 

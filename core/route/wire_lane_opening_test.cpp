@@ -175,6 +175,92 @@ TEST_CASE("a server that ends on the probe is started once more, and gets initia
   }
 }
 
+TEST_CASE("each connection that began with the probe may end on it once") {
+  Unknown w;
+  ServerDef def = w.def;
+  const auto upstream = w.replaced_by(def);
+  auto *other = static_cast<WireLane *>(upstream->lane_for(cap::sampling, 0));
+  REQUIRE(other != w.lane);
+  w.lane->start();
+  other->start();
+  CHECK(w.methods() == Texts(2, R"("server/discover")"));
+  for (WireLane *lane : {w.lane, other}) lane->down({BH_E_UNAVAILABLE, "exited"}, 0);
+  CHECK(w.opened == 4);
+  CHECK(w.methods() == Texts{R"("server/discover")", R"("server/discover")", R"("initialize")",
+                             R"("initialize")"});
+  for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::connecting);
+  // They have begun with initialize now: the usual wait follows.
+  for (WireLane *lane : {w.lane, other}) lane->down({BH_E_UNAVAILABLE, "exited"}, 0);
+  CHECK(w.opened == 4);
+  for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::waiting);
+  w.remove(*upstream);
+}
+
+TEST_CASE("a child process that hangs on the probe gets initialize first when it starts again") {
+  Unknown w;
+  ServerDef def = w.def;
+  def.connect_timeout_ms = 20;  // so that the silence is 10 ms
+  const bool process = GENERATE(true, false);
+  if (!process) def.url = "http://127.0.0.1:9/mcp";
+  const auto upstream = w.replaced_by(def);
+  w.lane->start();
+  REQUIRE(wait_for(*w.loop, [&] { return w.sent.size() == 2; }));
+  w.fail("server/discover", {BH_E_TIMEOUT, "no response"});
+  CHECK(w.lane->state() == LaneState::connecting);
+  CHECK(upstream->protocol.first(bh::unix_s()).stateless());
+  w.fail("initialize", {BH_E_TIMEOUT, "no response"});
+  CHECK(w.lane->state() == LaneState::waiting);
+  // A time-out over HTTP does not show what the server has received.
+  CHECK(upstream->protocol.first(bh::unix_s()).stateless() == !process);
+  w.sent.clear();
+  w.lane->start();
+  CHECK(w.methods() == Texts{process ? R"("initialize")" : R"("server/discover")"});
+  w.remove(*upstream);
+}
+
+TEST_CASE("an error that only stateless servers send fails the attempt, and nothing is stored") {
+  const std::string number = GENERATE("-32020", "-32021");
+  Unknown w;
+  w.refuse("server/discover", R"({"code":)" + number + R"(,"message":"a header is missing"})");
+  CHECK(w.methods() == Texts{R"("server/discover")"});
+  CHECK(w.opened == 1);
+  CHECK(w.lane->state() == LaneState::waiting);
+  CHECK(w.lane->reason().find("a header is missing") != std::string::npos);
+  CHECK(w.stateless_next());
+  CHECK(w.upstream->protocol.stamped("{}") == "{}");
+}
+
+TEST_CASE("a server over HTTP is not opened again because of an error that says nothing") {
+  struct Case {
+    std::string error;
+    bool reopens;
+  };
+  const auto [error, reopens] = GENERATE(
+      Case{R"({"code":-32603,"message":"busy"})", false},
+      Case{R"({"code":-32000,"message":"too many requests"})", false},
+      Case{R"({"code":-32020,"message":"header"})", false},
+      Case{R"({"code":"-32601","message":"not a number"})", false},
+      Case{R"({"message":"no code"})", false}, Case{R"({"code":-32600,"message":"x"})", true},
+      Case{R"({"code":-32601,"message":"x"})", true},
+      Case{R"({"code":-32602,"message":"x"})", true},
+      Case{R"({"code":-32022,"message":"x"})", true});
+  INFO(error);
+  Unknown w;
+  ServerDef def = w.def;
+  def.url = "http://127.0.0.1:9/mcp";
+  const auto upstream = w.replaced_by(def);
+  w.lane->start();
+  w.answer("server/discover", discovered);
+  w.list();
+  w.call();
+  w.lane->recheck();
+  w.refuse("server/discover", error);
+  CHECK(w.opened == (reopens ? 2 : 1));
+  CHECK((w.lane->state() == LaneState::ready) == !reopens);
+  CHECK(w.failures.size() == (reopens ? 1 : 0));
+  w.remove(*upstream);
+}
+
 TEST_CASE("over HTTP, a status decides; authentication and time-outs do not") {
   Unknown w;
   SECTION("400, 404, 405") {
@@ -392,65 +478,4 @@ TEST_CASE("lists of servers with sessions have no hints and are not requested ag
   CHECK_FALSE(w.lane->list_hints(ItemKind::prompt, later).has_value());
   w.lane->refresh(ItemKind::tool, later);
   CHECK(w.sent.empty());
-}
-
-TEST_CASE("the log level of the call's client is in its request, and only there") {
-  Unknown w;
-  w.answer("server/discover",
-           R"({"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}}})");
-  w.list();
-  Session quiet, loud;
-  loud.log_level = 4;
-  const auto level_of = [&](Session *client) {
-    w.client = client;
-    w.call();
-    const std::string_view meta = mcp::member(mcp::member(w.sent.back(), "params"), "_meta");
-    REQUIRE(meta.starts_with('{'));
-    CHECK(mcp::member(meta, "io.modelcontextprotocol/protocolVersion") == R"("2026-07-28")");
-    w.finish(*w.last);
-    return std::string(mcp::member(meta, "io.modelcontextprotocol/logLevel"));
-  };
-  CHECK(level_of(&quiet).empty());
-  CHECK(level_of(&loud) == R"("error")");
-  loud.log_level = 0;
-  CHECK(level_of(&loud) == R"("debug")");
-  CHECK(level_of(&quiet).empty());
-}
-
-TEST_CASE("a state from before a change of the server's revision is not sent to the server") {
-  struct Case {
-    ProtocolPin pin;
-    std::string token;  // of the server, in the state that the client has returned
-    bool is_sent;
-  };
-  // A server with sessions has no token: its client was asked because of error -32042.
-  const auto [pin, token, is_sent] = GENERATE(
-      Case{ProtocolPin::v2026_07_28, "", false}, Case{ProtocolPin::v2026_07_28, "\"own\"", true},
-      Case{ProtocolPin::v2025_11_25, "", true}, Case{ProtocolPin::v2025_11_25, "\"own\"", false});
-  LaneWorld w(8, pin);
-  w.lane->start();
-  if (pin == ProtocolPin::v2026_07_28) {
-    w.answer("server/discover", discovered);
-  } else {
-    w.initialize();
-  }
-  w.answer("tools/list", R"({"tools":[{"name":"x"}]})");
-  REQUIRE(w.lane->state() == LaneState::ready);
-  w.sent.clear();
-  w.members = R"("requestState":"sealed","inputResponses":{"url-1":{"action":"accept"}},"_meta":)"
-              R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"},)";
-  w.state = token;
-  w.call();
-  CHECK(w.sent.size() == (is_sent ? 1 : 0));
-  REQUIRE(w.failures.size() == (is_sent ? 0 : 1));
-  if (!is_sent) {
-    CHECK(w.failures[0].error_code == code::invalid_params);
-    CHECK(w.failures[0].text.find("before a change of the server's protocol revision") !=
-          std::string::npos);
-    return;
-  }
-  const std::string_view params = mcp::member(w.sent[0], "params");
-  CHECK(mcp::member(params, "requestState") == token);
-  const bool has_responses = !mcp::member(params, "inputResponses").empty();
-  CHECK(has_responses == (pin == ProtocolPin::v2026_07_28));
 }

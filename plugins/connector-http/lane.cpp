@@ -322,7 +322,8 @@ void Lane::post_refused(Post &post) {
     if (lost) session_lost(nullptr, expired);
     return;
   }
-  if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body())) {
+  if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body()) &&
+      !hides_generation(failure.status)) {
     const std::string body(post.error_body());
     const std::uint64_t exchange = post.exchange();
     post_finished(post);
@@ -358,8 +359,10 @@ void Lane::ready(std::string_view revision) {
       revision.size() <= 64 &&
       std::all_of(revision.begin(), revision.end(), [](char c) { return c >= 0x21 && c <= 0x7E; });
   if (fit) revision_.assign(revision);
+  if (stateless()) forget_initialize();
   build_heads();
-  if (wire_ != Wire::streamable || stateless()) return;
+  if (stateless()) return send_queued();
+  if (wire_ != Wire::streamable) return;
   want_stream_ = true;
   if (!expect_initialized_ && held_by_ == nullptr) open_stream();
 }

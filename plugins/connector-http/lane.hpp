@@ -109,10 +109,18 @@ class Lane {
   void session_lost(Post *post, const bh_error &error);
   bool is_lost_session(const Post &post) const;
 
+  // Returns true if a response with this status to an opening request says nothing about the
+  // revisions that the server supports, whatever its body contains: authentication, overload and
+  // server errors.
+  bool hides_generation(std::uint16_t status) const noexcept {
+    return revision_.empty() && (status == 401 || status == 403 || status == 429 || status >= 500);
+  }
+
   bool may_fall_back(const Post &post) const;
   void fall_back(Post &post);
   bh_status seek_http_sse(bh_error *error);
   void seek_failed(const bh_error &error);
+  void forget_initialize();
   void seek_timed_out();
   void take_endpoint(std::string_view reference);
 

@@ -121,7 +121,26 @@ void Lane::seek_timed_out() {
   seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event was received on the event stream"));
 }
 
-// Called if HTTP+SSE does not work either. Reports the error of the first attempt.
+// Called when the server has turned out to have no sessions. An `initialize` request may have been
+// sent as well because the server responded late. Undoes its effects: the search for HTTP+SSE and
+// the session. The URL of a lane that found an HTTP+SSE endpoint is the profile's again.
+void Lane::forget_initialize() {
+  session_.clear();
+  expect_initialized_ = false;
+  initialize_kept_ = false;
+  initialize_ = {};
+  first_body_.clear();
+  if (wire_ == Wire::streamable || definition_.http_sse_only) return;
+  context_.host.timer_cancel(stream_timer_);
+  stream_.stop();
+  stream_.forget();
+  post_url_ = definition_.url;
+  wire_ = Wire::streamable;
+}
+
+// Called if HTTP+SSE does not work either. Reports the error of the first attempt. Messages that
+// have waited are sent if the server has responded to `initialize` with a JSON-RPC error;
+// otherwise, they fail.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);
@@ -131,13 +150,14 @@ void Lane::seek_failed(const bh_error &error) {
   const bool known = initialize_kept_;
   initialize_kept_ = false;
   initialize_ = {};
-  std::deque<Queued> rest = std::exchange(queue_, {});
-  queued_bytes_ = 0;
   if (known && !first_body_.empty()) {
     const std::string body = std::exchange(first_body_, {});
+    abandon(exchange);
     deliver(exchange, body);
-    return;
+    return send_queued();
   }
+  const std::deque<Queued> rest = std::exchange(queue_, {});
+  queued_bytes_ = 0;
   const std::string text =
       std::string(bh::text(first_error_)) + "; as HTTP+SSE: " + std::string(bh::text(error));
   const bh_error both = bh::make_error(first_error_.code, text);

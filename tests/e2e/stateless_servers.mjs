@@ -163,6 +163,32 @@ test('requests to a stateless server over HTTP have their headers, and no sessio
   assert.ok(up.requests.every(({ method }) => method === 'POST'));
 });
 
+test('output schemas and structured content that are no objects reach only clients of 2026-07-28', async (t) => {
+  const servers = { a: await overHttp(t), b: await overHttp(t) };
+  for (const { content } of Object.values(servers)) content.tools.push('numbers');
+  const gateway = await t.gateway({
+    mcpServers: { a: { url: servers.a.url }, b: { url: servers.b.url }, old: fake('--tool', 'echo') },
+  });
+  const client = await t.http(gateway);
+  const tools = await until('all are listed', async () => {
+    const list = (await client.call('tools/list')).tools;
+    return ['a__numbers', 'b__numbers', 'old__echo'].every((one) => list.some(({ name }) => name === one)) && list;
+  });
+  for (const { outputSchema } of tools) assert.ok(outputSchema === undefined || outputSchema.type === 'object', show(outputSchema));
+  const modern = await httpOf(t, gateway);
+  const raw = (await modern.result('tools/list')).tools;
+  for (const server of ['a', 'b']) {
+    const { result } = await client.request('tools/call', { name: `${server}__numbers`, arguments: {} });
+    assert.deepEqual(result, { content: [{ type: 'text', text: '[1,2]' }] });
+    const echoed = await client.tool(`${server}__echo`, { n: 1 });
+    assert.deepEqual(echoed.structuredContent, { n: 1 });
+    const { outputSchema } = raw.find(({ name }) => name === `${server}__numbers`);
+    assert.deepEqual(outputSchema, { type: 'array', items: { type: 'integer' } });
+    const own = await modern.result('tools/call', { name: `${server}__numbers`, arguments: {} });
+    assert.deepEqual(own.structuredContent, [1, 2]);
+  }
+});
+
 test('a call whose headers are out of date is sent once more, with those of the new list', async (t) => {
   const { up, definition } = await transports.http(t);
   const gateway = await t.gateway({ mcpServers: { up: definition } });

@@ -133,7 +133,9 @@ struct Fixture {
   bh_status notify(void *lane, const std::string &text) {
     return send(lane, 0, text, BH_LANE_NOTIFICATION);
   }
-  void ready(void *lane) { connector->lane_ready(plugin->self, lane, bh::str("2025-06-18")); }
+  void ready(void *lane, std::string_view revision = "2025-06-18") {
+    connector->lane_ready(plugin->self, lane, bh::str(revision));
+  }
   void abandon(void *lane, std::uint64_t exchange) {
     connector->lane_abandon(plugin->self, lane, exchange);
   }
