@@ -80,10 +80,11 @@ TEST_CASE("clients: a connection that is opened again and again leaves no server
 }
 
 TEST_CASE("clients: the server of a parked call remains after the end of its connection") {
-  Connections w({"each1", "each2"});
+  Connections w({"each1", "each2", "shared"});
   const std::size_t before = w.lanes("each1");
   const bh_session connection = w.open();
   w.park(connection, "each1");
+  const std::size_t shared = w.lanes("shared");
   w.close(connection);
   w.turn();
   CHECK(w.lanes("each1") == before + 1);
@@ -92,6 +93,7 @@ TEST_CASE("clients: the server of a parked call remains after the end of its con
   w.turn();
   CHECK(w.lanes("each1") == before);
   CHECK(w.lanes("each2") == before);
+  CHECK(w.lanes("shared") == shared);  // kept for the next client
 }
 
 TEST_CASE("clients: a parked call counts for one client in the status") {

@@ -173,6 +173,8 @@ class Lane {
     std::uint64_t listen = 0;
   };
   std::map<std::string, Watch, std::less<>> watches;
+  // Returns true if the server reports updates of the watched resource now.
+  virtual bool reports(const Watch &watch) const { return watch.on; }
 
  protected:
   LaneHost &host_;

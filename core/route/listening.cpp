@@ -24,8 +24,9 @@ void Listening::stop() {
 }
 
 void Listening::subscribe(std::uint64_t asked) {
-  // The server has not accepted the resource before, but may accept it now.
-  if (asked != 0 && asked == current_) asked_.clear();
+  // The server has not accepted the resource before, but may accept it now. A resource that is not
+  // in a request yet may be in the filter, if it was watched before.
+  if (asked == 0 || asked == current_) asked_.reset();
   watches_changed();
 }
 
@@ -74,9 +75,11 @@ void Listening::open() {
   }
   if (wanted.empty()) {
     if (const std::uint64_t last = std::exchange(current_, 0)) wire_.end_listen(last);
-    return;
+    return wire_.accepted(0, {});  // for subscriptions that have been undone
   }
-  if (!wire_.send_listen(wanted, &opening_)) interrupted(false);
+  if (wire_.send_listen(wanted, &opening_)) return;
+  asked_.reset();
+  interrupted(false);
 }
 
 void Listening::open_after(std::uint64_t ms) {
@@ -107,7 +110,7 @@ void Listening::ended(std::uint64_t exchange, bool lasting, std::string_view rea
   if (exchange == 0 || (exchange != current_ && exchange != opening_)) return;
   const bool acknowledged = exchange == current_;
   (acknowledged ? current_ : opening_) = 0;
-  if (!acknowledged) asked_.clear();
+  if (!acknowledged) asked_.reset();
   interrupted(lasting);
   if (!acknowledged) wire_.rejected(exchange, reason);
 }

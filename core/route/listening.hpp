@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ class Listening {
     virtual void changes_missed(bool interrupted) = 0;
     // Called when the server has acknowledged the request. `uris` is the JSON array of the
     // resources that the server has accepted. Any other value means that it has accepted none.
+    // Also called with exchange 0 if nothing is left to listen for.
     virtual void accepted(std::uint64_t exchange, std::string_view uris) = 0;
     // Called when the request has ended before the server has acknowledged it.
     virtual void rejected(std::uint64_t exchange, std::string_view reason) = 0;
@@ -70,6 +72,8 @@ class Listening {
   void subscribe(std::uint64_t asked);
   // Called when the set of watched resources has changed.
   void watches_changed();
+  // Returns true if the server has acknowledged a request that is still open.
+  bool is_open() const noexcept { return current_ != 0; }
   // Returns true if the server currently reports changes of its list of this kind.
   bool reports(ItemKind kind) const noexcept;
 
@@ -101,7 +105,9 @@ class Listening {
   std::uint64_t opening_ = 0;   // not acknowledged yet
   std::uint32_t failures_ = 0;  // since the last acknowledgement
   std::uint64_t timer_ = 0;
-  std::string asked_;  // the filter of the newest request; empty if it must be sent again
+  // The filter of the newest request; empty if there is nothing to listen for, and nullopt if the
+  // request must be sent again.
+  std::optional<std::string> asked_;
 };
 
 }  // namespace bulkhead

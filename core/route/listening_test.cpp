@@ -126,6 +126,51 @@ TEST_CASE("an acknowledgement may arrive while its request is being sent") {
   CHECK(s.filters[2] == s.filters[1]);
 }
 
+TEST_CASE("a resource that is watched again is requested again") {
+  Server s;
+  s.start();
+  s.listening.acknowledged(1, "{}");
+  s.subscribe({"a:x"});
+  REQUIRE(s.requests(2));
+  SECTION("after the server has not accepted it") {
+    s.listening.acknowledged(2, "{}");
+  }
+  SECTION("before the acknowledgement") {}
+  s.listening.subscribe(0);  // the former client has undone its subscription
+  s.listening.acknowledged(2, "{}");
+  REQUIRE(s.requests(3));
+  CHECK(s.filters[2] == s.filters[1]);
+}
+
+TEST_CASE("a request that could not be sent is sent later, although another one is open") {
+  Server s;
+  s.start();
+  s.listening.acknowledged(1, "{}");
+  s.sends = false;
+  s.subscribe({"a:x"});
+  REQUIRE(s.requests(2));
+  s.sends = true;
+  REQUIRE(s.requests(3));
+  CHECK(s.filters[2] == s.filters[1]);
+  CHECK(s.ends.empty());
+}
+
+TEST_CASE("the open request is closed if its replacement failed and nothing is watched then") {
+  Server s;
+  s.start(false);
+  s.subscribe({"a:x"});
+  REQUIRE(s.requests(1));
+  s.listening.acknowledged(1, R"({"resourceSubscriptions":["a:x"]})");
+  s.subscribe({"b:y"});
+  REQUIRE(s.requests(2));
+  s.listening.ended(2, false, "no");
+  s.uris.clear();
+  s.listening.watches_changed();
+  s.idle(1500);
+  CHECK(s.ends == std::vector<std::uint64_t>{1});
+  CHECK(s.filters.size() == 2);
+}
+
 TEST_CASE("changes that follow each other do not postpone a request") {
   Server s;
   s.start();

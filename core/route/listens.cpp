@@ -222,9 +222,9 @@ std::vector<std::string> Listens::accepted(const Session &s, const Listen &liste
   for (const std::string &uri : listen.resources) {
     const auto at = s.subscriptions.find(uri);
     if (at == s.subscriptions.end()) continue;
-    const auto &watches = at->second.lane->watches;
-    const auto watch = watches.find(at->second.original);
-    if (watch != watches.end() && watch->second.on) out.push_back(uri);
+    const Lane &lane = *at->second.lane;
+    const auto watch = lane.watches.find(at->second.original);
+    if (watch != lane.watches.end() && lane.reports(watch->second)) out.push_back(uri);
   }
   return out;
 }
@@ -260,6 +260,7 @@ void Listens::close(std::map<bh_session, Listen>::iterator at) {
   needs_.reactor.timer_cancel(listen.timer);
   listen.load->subscribing -= static_cast<std::uint32_t>(listen.requests);
   open_.erase(at);
+  proceed_later();  // others may use its share of the limit
 }
 
 void Listens::record(const Listen &listen, std::uint32_t outcome, std::string_view error,

@@ -212,6 +212,13 @@ TEST_CASE("the subscribe requests of a client's listen requests have its limit o
     CHECK(w.id_of(w.sent[1]) == "2");
     CHECK(inside(w.sent[1].text, {"params", "notifications"}) == filter("b"));
   }
+  SECTION("a closed listen request leaves its share to the others") {
+    w.cancel("1");
+    w.turn();
+    w.turn();
+    CHECK(in_flight() == 3);
+    CHECK(w.tools.calls.back() == "resources/subscribe note:///b3");
+  }
   SECTION("when the time is over, the requests end, and no other is sent") {
     w.sent.clear();
     w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");

@@ -61,7 +61,7 @@ bool Subscriptions::subscribe(Call &call, Lane &lane, const std::string &token) 
   client.token = token;
   s.subscriptions.insert_or_assign(token, Session::Subscription{&lane, call.name});
   needs_.on_changed(s);
-  if (watch.on) return true;
+  if (lane.reports(watch)) return true;
   if (Call *former = needs_.calls.get(client.asking)) former->watches = nullptr;
   client.asking = call.id;
   call.watches = &lane;
@@ -73,7 +73,8 @@ bool Subscriptions::ended(Call &call, std::uint32_t outcome) {
   const auto at = lane.watches.find(call.name);
   if (at == lane.watches.end()) return false;
   if (outcome == BH_OUTCOME_OK) {
-    at->second.on = true;
+    // Otherwise, the newest acknowledgement of subscriptions/listen decides.
+    if (lane.takes(mcp::Method::resources_subscribe)) at->second.on = true;
     at->second.clients[call.session->handle].asking = 0;
     return false;
   }

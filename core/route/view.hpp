@@ -48,6 +48,7 @@ struct View {
   std::uint64_t session = 0;
   bool pinned = false;   // the view is kept even if it has no clients
   bool retired = false;  // the view and its lanes are removed as soon as it has no clients
+  bool ended = false;    // no client can join it; it is removed as soon as it has no clients
 
   std::vector<Lane *> lanes;  // in profile order
   std::vector<Session *> clients;

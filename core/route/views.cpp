@@ -114,7 +114,7 @@ void Views::leave(Session &s) {
 void Views::left(View &view) {
   if (!view.clients.empty() || view.pinned) return;
   const bool ends = view.session != 0 && !RequestScopes::is_scope(view.session);
-  if (ends || view.retired || ending_) return drop(view);
+  if (ends || view.ended || view.retired || ending_) return drop(view);
   view.idle_timer = needs_.reactor.timer_start(this, needs_.profile.limits.idle_view_ms,
                                                bh::callback(&view, [](View &v) {
                                                  v.idle_timer = 0;
@@ -137,8 +137,8 @@ void Views::retire(ClientCaps caps) {
 void Views::end_scope(std::uint64_t scope) {
   std::vector<View *> unused;
   views_.for_each(scope, [&unused](View &view) {
-    view.retired = !view.clients.empty();
-    if (!view.retired) unused.push_back(&view);
+    view.ended = !view.clients.empty();
+    if (!view.ended) unused.push_back(&view);
   });
   for (View *view : unused) drop(*view);
 }

@@ -91,6 +91,12 @@ struct WithoutSessions : WireWorld {
           R"({"notifications":{"resourceSubscriptions":)" +
               uris + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":)" + listen + "}}}");
   }
+  std::string newest_listen() const { return listen_ = server.number_of("subscriptions/listen"); }
+  // Waits for a listen request after newest_listen().
+  std::string next_listen() const {
+    REQUIRE(wait_for(*loop, [&] { return server.number_of("subscriptions/listen") != listen_; }));
+    return newest_listen();
+  }
   // The URI is also the request's id.
   void subscribe(Session &s, const std::string &uri) {
     const Scanned m(R"({"jsonrpc":"2.0","id":")" + uri +
@@ -101,6 +107,9 @@ struct WithoutSessions : WireWorld {
     s.view = &view;
     calls.begin(s, request, hand);
   }
+
+ private:
+  mutable std::string listen_;
 };
 
 const std::string sampling =
@@ -494,6 +503,57 @@ TEST_CASE("a server without sessions does not learn of a cancelled subscription"
   CHECK(two.subscriptions.empty());
   CHECK(one.open_calls.size == 0);
   CHECK(w.exchange_table.size() == 1);  // the listen request
+}
+
+TEST_CASE("a subscription that a server without sessions did not accept can be repeated") {
+  WithoutSessions w;
+  Session &one = open_session(w.sessions, w.client), &two = open_session(w.sessions, w.client);
+  w.acknowledges(w.newest_listen(), "[]");
+  const std::string answer = R"({"jsonrpc":"2.0","id":"n:///1","result":{}})";
+  w.subscribe(one, "n:///1");
+  std::string sent = w.next_listen();
+  SECTION("by the same client, after the acknowledgement") {
+    w.acknowledges(sent, "[]");
+    REQUIRE(w.sent_to(one, BH_OUT_ANSWER).size() == 1);
+    CHECK(w.sent_to(one, BH_OUT_ANSWER)[0].find("does not report changes") != std::string::npos);
+    CHECK(one.subscriptions.empty());
+    w.subscribe(one, "n:///1");
+    sent = w.next_listen();
+    w.acknowledges(sent, R"(["n:///1"])");
+    CHECK(w.sent_to(one, BH_OUT_ANSWER).back() == answer);
+    CHECK(one.subscriptions.size() == 1);
+  }
+  SECTION("by another client, before the acknowledgement") {
+    const Scanned notification(
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"n:///1"}})");
+    w.ends.cancel(*one.open_calls.head, notification.get());
+    w.subscribe(two, "n:///1");
+    w.acknowledges(sent, R"(["n:///1"])");
+    sent = w.next_listen();
+    w.acknowledges(sent, R"(["n:///1"])");
+    CHECK(w.sent_to(two, BH_OUT_ANSWER) == Texts{answer});
+  }
+  CHECK(w.exchange_table.size() == 1);  // the listen request
+}
+
+TEST_CASE("no subscription is confirmed while a server without sessions reports no changes") {
+  WithoutSessions w;
+  Session &one = open_session(w.sessions, w.client), &two = open_session(w.sessions, w.client);
+  w.acknowledges(w.newest_listen(), "[]");
+  w.subscribe(one, "n:///1");
+  w.acknowledges(w.next_listen(), R"(["n:///1"])");
+  CHECK(w.sent_to(one, BH_OUT_ANSWER).size() == 1);
+  const auto refuses = [&] {
+    w.sends(w.server, R"({"jsonrpc":"2.0","id":)" + w.newest_listen() +
+                          R"(,"error":{"code":-32601,"message":"gone"}})");
+  };
+  refuses();
+  w.subscribe(two, "n:///1");
+  CHECK(w.sent_to(two, BH_OUT_ANSWER).empty());
+  w.next_listen();
+  refuses();
+  REQUIRE(w.sent_to(two, BH_OUT_ANSWER).size() == 1);
+  CHECK(w.sent_to(two, BH_OUT_ANSWER)[0].find("gone") != std::string::npos);
 }
 
 TEST_CASE("unknown members of a response are removed and counted before it is forwarded") {

@@ -34,6 +34,9 @@ class WireLane final : public Lane, private Listening::Wire {
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
+  bool reports(const Watch &watch) const override {
+    return watch.on && (takes(mcp::Method::resources_subscribe) || listening_.is_open());
+  }
   bool takes(mcp::Method method) const override { return edge_ == nullptr || edge_->has(method); }
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;

@@ -69,6 +69,7 @@ void WireLane::stop_if_idle() {
   failures_ = 0;
   reason_.clear();
   drop_wire();
+  fail_exchanges({BH_E_CANCELLED, "it has been stopped because it was idle"}, false);
   host_.lane_changed(*this);
 }
 

@@ -23,7 +23,7 @@ void WireLane::take_subscription(Exchange &e) {
   }
   const auto watch = watches.find(e.call->name);
   const bool known = watch != watches.end();
-  if (known && watch->second.on) return answer_subscription(e.id, true, {});
+  if (known && reports(watch->second)) return answer_subscription(e.id, true, {});
   listening_.subscribe(known ? watch->second.listen : 0);
 }
 
@@ -53,10 +53,15 @@ void WireLane::answer_subscriptions(std::uint64_t listen, std::string_view failu
   std::vector<std::pair<std::uint64_t, bool>> done;
   for (const Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
     if (!e->local) continue;
+    const Lane *at = e->call->watches;
+    if (at != nullptr && at != this) {
+      done.emplace_back(e->id, true);  // the subscription has been moved to a new connection
+      continue;
+    }
     const auto watch = watches.find(e->call->name);
     const bool known = watch != watches.end();
     if (known && watch->second.listen != listen) continue;
-    done.emplace_back(e->id, known && watch->second.on);
+    done.emplace_back(e->id, known && reports(watch->second));
   }
   for (const auto &[exchange, on] : done) answer_subscription(exchange, on, failure);
 }
@@ -120,7 +125,8 @@ void WireLane::end_listen(std::uint64_t exchange) {
 }
 
 // If the connection does not keep the order of messages, a list that arrived before the first
-// acknowledgement may have been sent before the server started to report changes.
+// acknowledgement may have been sent before the server started to report changes. A list that is
+// still arriving is not read again, so a change during that time is missed until the next one.
 void WireLane::changes_missed(bool interrupted) {
   const bool in_order = !may_take_headers(upstream_.def());
   for (const ItemKind kind : all_item_kinds) {
