@@ -102,7 +102,7 @@ TEST_CASE("a request about a task that is unknown, or not named clearly, is an e
   w.check_refused("-32602");
 }
 
-TEST_CASE("a request about a task of a client that is gone reaches nobody") {
+TEST_CASE("a request about a task of a client that is gone reaches no client") {
   for (const std::size_t gone : {0u, 1u}) {
     TwoClients w;
     const std::size_t waiting = 1 - gone;

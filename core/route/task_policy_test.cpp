@@ -147,7 +147,7 @@ TEST_CASE("a task whose description is blocked is cancelled at its server, once"
       w.create(id, "a secret");
       CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
       w.check_cancelled(id, count += 2);
-      // The server's response to the cancellation is for nobody.
+      // The server's response to the cancellation reaches no client.
       const std::size_t answers = w.answers;
       w.answer(server, id == "1" ? "result" : "error", R"({"code":-32602,"message":"ended"})");
       CHECK(w.answers == answers);
@@ -157,7 +157,7 @@ TEST_CASE("a task whose description is blocked is cancelled at its server, once"
       CHECK(w.got.empty());
       CHECK(w.replied(server, {"error", "code"}) == "-32602");
     }
-    // A task that the client receives goes on.
+    // A task that the client receives continues.
     w.call();
     w.create("3", "public");
     CHECK(w.told_id().size() > 60);

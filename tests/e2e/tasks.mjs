@@ -365,7 +365,7 @@ test('2025-11-25: a shared server asks each client about its own task', async (t
   const results = await Promise.all(clients.map(({ connected, task }) => connected.call('tasks/result', { taskId: task.taskId })));
   assert.deepEqual(results.map(textOf), ['hello Ada', 'hello Bob']);
   for (const { asked, task } of clients) assert.deepEqual(asked, [task.taskId], 'the id that the client knows');
-  // A request about a task that nobody has reaches nobody.
+  // A request about a task that no client has reaches no client.
   const [{ asked, connected }] = clients;
   const { taskId } = await startedBy(connected, 'a__elicits', { about: 'task-9' });
   assert.equal(textOf(await connected.call('tasks/result', { taskId })), 'error -32602');
