@@ -53,7 +53,8 @@ struct Server : Listening::Wire {
     listening.subscribe(0);
   }
   bool requests(std::size_t count) {
-    for (int i = 0; i < 400 && filters.size() < count; ++i) loop->poll(10);
+    // The third retry comes after 5 s at the latest.
+    for (int i = 0; i < 2'000 && filters.size() < count; ++i) loop->poll(10);
     return filters.size() == count;
   }
   void idle(int ms = 50) {
