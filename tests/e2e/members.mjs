@@ -246,10 +246,12 @@ both('unknown_params drops or rejects, and a reload changes it', async (t, args)
     assert.deepEqual(keys(member(arrived, 'params')), keys(requestsWith(uri, '')[method]), method);
   }
   assert.equal(await dropped(gateway), 2 * requests.length);
+  // The server does not declare tasks, so it does not receive the member, which counts as known.
   await client.request('tools/call', '{"name":"up__b","task":{"ttl":1},"arguments":{"n" : 1e400}}');
   const params = member(got(log, 'tools/call')[1], 'params');
-  assert.equal(member(params, 'task'), '{"ttl":1}');
+  assert.deepEqual(keys(params), ['arguments', 'name']);
   assert.equal(member(params, 'arguments'), '{"n" : 1e400}');
+  assert.equal(await dropped(gateway), 2 * requests.length);
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
 
   writeFileSync(gateway.config, JSON.stringify(profile('refuse')));
