@@ -227,3 +227,48 @@ TEST_CASE("tasks/cancel is not sent to a server that does not declare it") {
     CHECK(w.requests() == (server == "s1" ? 2 : 1));
   }
 }
+
+TEST_CASE("a server can cause only 16 open tasks/cancel, which take no place in max_in_flight") {
+  for (const std::string server : {"s1", "m1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("0", "public");
+    std::size_t sent = w.requests(), next = 1;
+    const std::size_t first = sent;
+    const Lane &lane = *w.router->parts().servers.wires.find(w.servers[server].lane);
+    // Sends results with ids that no exchange has, each with another task.
+    const auto write_tasks = [&](std::size_t count) {
+      for (; count != 0; --count, ++next) {
+        const std::string id = std::to_string(next);
+        const std::string task = R"("taskId":"t)" + id + R"(","status":"working")";
+        w.router->parts().servers.wires.message(
+            w.servers[server].lane, 0,
+            R"({"jsonrpc":"2.0","id":)" + std::to_string(next * 4'000'037) + R"(,"result":)" +
+                (server == "m1" ? R"({"resultType":"task",)" + task + "}}"
+                                : R"({"task":{)" + task + "}}}"));
+      }
+    };
+    write_tasks(40);
+    CHECK(w.requests() == (sent += 16));
+    CHECK(lane.in_flight == 0);
+    for (const std::size_t i : {1u, 16u}) {
+      const std::string &request = w.servers[server].got[first + i - 1];
+      CHECK(mcp::member(request, "method") == R"("tasks/cancel")");
+      CHECK(w.at(request, {"params", "taskId"}) == "\"t" + std::to_string(i) + "\"");
+    }
+    // Each response permits one more.
+    for (const std::string member : {"result", "error"}) {
+      w.answer(server, member, R"({"code":-32602,"message":"ended"})");
+      write_tasks(5);
+      CHECK(w.requests() == ++sent);
+      CHECK(w.sent(server, {"params", "taskId"}) == "\"t" + std::to_string(next - 5) + "\"");
+    }
+    // Calls are sent as before.
+    w.call();
+    CHECK(w.requests() == ++sent);
+    CHECK(w.sent(server, {"method"}) == R"("tools/call")");
+    CHECK(lane.in_flight == 1);
+    w.result(server, R"({"resultType":"complete","content":[]})");
+    CHECK(lane.in_flight == 0);
+  }
+}
