@@ -4,7 +4,8 @@
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
 // determined, the ask is refused. An ask about a task is sent only to the client of the task
 // (TaskNotes), with the client's id of the task; if the task is unknown, the ask is answered with
-// an error. On a pipe, several calls from one client may have caused the ask.
+// an error. It belongs to the calls that wait for the result of the task (tasks/result). On a pipe,
+// several calls from one client may have caused the ask.
 // The ask then stays open until all of these calls have ended, and suspends the deadlines of all of
 // them.
 //

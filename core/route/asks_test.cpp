@@ -95,7 +95,7 @@ TEST_CASE("a request about a task is sent only to the client of the task") {
     CHECK(w.client.sent.empty());
     CHECK(w.lane_for_roots.messages.size() == 1);
   }
-  // A call that waits for the result is preferred to a later one about the same task.
+  // It belongs to a call that waits for the result, not to a later one about the same task.
   Call *calls[2];
   for (const int i : {0, 1}) {
     calls[i] = &w.call_at(w.lane_for_roots, w.second,
@@ -108,7 +108,7 @@ TEST_CASE("a request about a task is sent only to the client of the task") {
   REQUIRE(w.client.sent.size() == 1);
   CHECK(w.client.sent[0].stream == 20);
   CHECK(calls[0]->stage == Stage::suspended);
-  CHECK(calls[1]->stage == Stage::suspended);
+  CHECK(calls[1]->stage == Stage::at_server);
   CHECK(other.stage == Stage::at_server);
   CHECK(of_first.stage == Stage::at_server);
 }
