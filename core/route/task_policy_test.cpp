@@ -17,8 +17,9 @@ struct Asked {
 std::vector<Asked> asked;          // for which decisions
 std::uint64_t pending_number = 0;  // of the result that is pending
 
-// Blocks requests that contain "forbidden" and results that contain "secret". The decision about a
-// result that contains "slow" is pending.
+// Blocks requests that contain "forbidden" and results that contain "secret", and rewrites the
+// arguments of requests that contain "rewritten". The decision about a result that contains "slow"
+// is pending.
 const bh_policy blocking = {
     sizeof(bh_policy),
     0,
@@ -32,6 +33,9 @@ const bh_policy blocking = {
                        text(request->arguments), text(request->extra), text(request->definition)});
       const bool allowed = asked.back().extra.find("forbidden") == std::string::npos;
       out->verdict = allowed ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
+      if (asked.back().extra.find("rewritten") == std::string::npos) return BH_OK;
+      out->verdict = BH_VERDICT_REWRITE;
+      out->arguments = bh::str(R"({"by":"policy"})");
       return BH_OK;
     },
     [](void *, const bh_policy_request *request, bh_str result, bh_verdict *out,
@@ -135,6 +139,34 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
       CHECK(w.told({"result", "resultType"}) == R"("complete")");
     }
     CHECK(asked.empty());
+  }
+}
+
+TEST_CASE("tasks/update has no arguments for rules, whatever its members are") {
+  PolicyWorld w(true, "m1");
+  w.call();
+  w.create("1", "public");
+  const std::string id = w.told_id();
+  const auto update = [&](const std::string &members) {
+    asked.clear();
+    w.ask_alone("tasks/update", R"("taskId":)" + id + "," + members);
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0].name == "job");
+    CHECK(asked[0].arguments.empty());
+    CHECK(asked[0].extra == "{" + members + "}");
+  };
+  for (const std::string value : {R"({"path":"/allowed"})", R"("text")", "{}"}) {
+    update(R"("arguments":)" + value + R"(,"inputResponses":{"k":{}})");
+    CHECK(w.sent("m1", {"params", "arguments"}) == value);
+    w.result("m1", R"({"resultType":"complete"})");
+    CHECK(w.told({"result", "resultType"}) == R"("complete")");
+  }
+  // A rewrite of the arguments does not apply to the member either.
+  const std::size_t before = w.requests();
+  for (const std::string value : {R"({"path":"/rewritten"})", R"({"a":"rewritten"})"}) {
+    update(R"("inputResponses":{"k":{}},"arguments":)" + value);
+    CHECK(w.told({"error", "message"}).find("no arguments to rewrite") != std::string::npos);
+    CHECK(w.requests() == before);
   }
 }
 
