@@ -11,14 +11,6 @@ std::uint64_t client_key(const Session &s) {
   return s.is_sessionless() && s.scope != 0 ? s.scope : s.handle;
 }
 
-// Sessionless requests belong to the same client if they have the same key and claim the same
-// client name.
-bool same_client(const Session &a, const Session &b) {
-  if (&a == &b) return true;
-  return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
-         text_of(a.claimed_name) == text_of(b.claimed_name);
-}
-
 // While a client is being asked through a result, both the client and the server are waiting for a
 // person. The server's next message must therefore be about another call.
 bool may_be_asked(const Session &s) {
@@ -31,6 +23,12 @@ bool is_about(const Call &call, const TaskNote &task) {
 }
 
 }  // namespace
+
+bool Attribution::same_client(const Session &a, const Session &b) {
+  if (&a == &b) return true;
+  return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
+         text_of(a.claimed_name) == text_of(b.claimed_name);
+}
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
   *call = nullptr;
@@ -69,12 +67,12 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
 Session *Attribution::client_of_task(Lane &lane, std::uint64_t hint, const TaskNote &task,
                                      Call **call) const {
   *call = nullptr;
-  Session *client = nullptr;
   Exchange *const stream = hint == 0 ? nullptr : exchanges_.get(hint);
   if (stream != nullptr && (stream->lane != &lane || stream->call == nullptr)) return nullptr;
-    const bool waits = e->call->method == mcp::Method::tasks_result;
+  Session *client = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || !e->sent || !is_about(*e->call, task)) continue;
+    const bool waits = e->call->method == mcp::Method::tasks_result;
     if (stream == e) {
       *call = waits ? e->call : nullptr;
       return e->call->session;

@@ -42,6 +42,10 @@ class Attribution {
   // the result of the same task.
   static std::vector<std::uint64_t> other_calls(const Call &call, bool about_task = false);
 
+  // Sessionless requests belong to the same client if they have the same principal or connection
+  // and claim the same client name.
+  static bool same_client(const Session &a, const Session &b);
+
   // Called when a call has been cancelled or has timed out, but its server may still be working on
   // it.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;
