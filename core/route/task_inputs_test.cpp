@@ -62,3 +62,54 @@ TEST_CASE("rules see the tool of a task with its request for input and with the 
     }
   }
 }
+
+TEST_CASE("the input that a task requires is forwarded only if its client has declared it") {
+  TaskWorld w({"m1"});
+  const std::string form = R"({"method":"elicitation/create","params":{"message":"?"}})",
+                    sampling = R"({"method":"sampling/createMessage","params":{}})";
+  const auto capabilities = [](const std::string &more) {
+    return R"({"extensions":{"io.modelcontextprotocol/tasks":{}})" + more + "}";
+  };
+  w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})");
+  w.result("m1", R"({"resultType":"task","taskId":"1","status":"working"})");
+  const std::string id = w.told({"result", "taskId"});
+  const auto poll = [&](const std::string &members, const std::string &declared) {
+    w.ask_alone("tasks/get", R"("taskId":)" + id, "ada", capabilities(declared));
+    w.result("m1",
+             R"({"resultType":"complete","taskId":"1","status":"input_required",)" + members + "}");
+    CHECK(w.told({"error", "code"}) == (w.told({"result"}).empty() ? "-32603" : ""));
+    return w.told({"result", "inputRequests"}) + w.told({"error", "message"});
+  };
+  const auto requests = [](const std::string &value) { return R"("inputRequests":)" + value; };
+  const auto refused = [](const std::string &text, std::string_view why) {
+    INFO(text);
+    CHECK(text.find(why) != std::string::npos);
+  };
+  const std::string both = R"(,"elicitation":{},"sampling":{})";
+  for (const std::string &request : {form, sampling}) {
+    const std::string one = R"({"k":)" + request + "}",
+                      two = R"({"a":)" + form + R"(,"b":)" + request + "}";
+    CHECK(poll(requests(one), both) == one);
+    CHECK(poll(requests(two), both) == two);
+    refused(poll(requests(one), ""), "which the client has not declared");
+    refused(poll(requests(two), R"(,"sampling":{})"), "which the client has not declared");
+  }
+  CHECK(poll(requests("{}"), "") == "{}");
+  CHECK(poll(R"("statusMessage":"m")", "").empty());
+  refused(poll(requests(R"({"k":{"method":"tools/list"}})"), both), "unknown input");
+  refused(poll(requests("[]"), both), "not an object");
+  refused(poll(requests(R"({"k":{"method":"elicitation/create","params":{"message":")" +
+                        std::string(1u << 20, 'm') + R"("}}})"),
+               both),
+          "more than 1048576 bytes");
+  refused(poll(requests("{}") + R"(,"input\u0052equests":{"k":)" + sampling + "}", both),
+          "duplicate inputRequests");
+  // The description of a new task is checked too. A state is not changed, since it is not one.
+  w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})");
+  w.result("m1", R"({"resultType":"task","taskId":"2","status":"input_required","inputRequests":)"
+                 R"({"k":)" +
+                     form + "}}");
+  CHECK(w.told({"error", "message"}).find("has not declared") != std::string::npos);
+  poll(requests("{}") + R"(,"requestState":"raw")", both);
+  CHECK(w.told({"result", "requestState"}) == R"("raw")");
+}
