@@ -73,8 +73,8 @@ bool Asks::answer_roots(Lane &lane, const Message &message) {
   return true;
 }
 
-void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {
-  ask_client(lane, hint, message, Judged::yes);
+void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message, bh_session session) {
+  ask_client(lane, hint, message, Judged::late, needs_.sessions.find(session));
 }
 
 namespace {
@@ -104,14 +104,17 @@ Asks::Receiver Asks::receiver_of(Lane &lane, std::uint64_t hint, const Message &
   return to;
 }
 
-void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
+void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged,
+                      const Session *judged_for) {
   const mcp::Method method = message.scan->method;
   const ClientCaps needed = capability_for(method);
   const Receiver to = receiver_of(lane, hint, message);
   if (to.task_id.empty() && related_task_in(message[message.scan->meta]).present) {
     return refuse(lane, message.id(), method, Refusal::unknown_task);
   }
-  if (to.client == nullptr || !takes_asks(*to.client) || (to.client->caps & needed) == 0 ||
+  const bool other = judged == Judged::late && to.client != nullptr &&
+                     (judged_for == nullptr || !Attribution::same_client(*judged_for, *to.client));
+  if (to.client == nullptr || other || !takes_asks(*to.client) || (to.client->caps & needed) == 0 ||
       has_too_many_asks(*to.client)) {
     return refuse(lane, message.id(), method, Refusal::no_client);
   }
@@ -150,6 +153,7 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, const Rec
   ask.upstream_token = message[scan.progress_token];
   ask.method = scan.method;
   ask.call = to.call != nullptr ? to.call->id : 0;
+  if (!to.task_id.empty()) ask.tool = to.task.tool;
   if (hint == 0 && to.call != nullptr) {
     ask.others = Attribution::other_calls(*to.call, !to.task_id.empty());
   }
@@ -290,7 +294,7 @@ bool Asks::judge_answer(const Session &session, std::uint64_t handle, Ask &ask,
   const Call *call = ask.others.empty() ? needs_.calls.get(ask.call) : nullptr;
   if (ask.lane != nullptr) event.server = ask.lane->upstream().name();
   if (ask.input != 0 && call != nullptr) event.server = call->server;
-  if (call != nullptr && concerns_tool(*call)) event.tool = call->name;
+  event.tool = call != nullptr && concerns_tool(*call) ? call->name : ask.tool;
   event.ask = handle;
   event.message = message.bytes;
   ask.answered = true;

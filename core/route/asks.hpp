@@ -4,7 +4,8 @@
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
 // determined, the ask is refused. An ask about a task is sent only to the client of the task
 // (TaskNotes), with the client's id of the task; if the task is unknown, the ask is answered with
-// an error. On a pipe, several calls from one client may have caused the ask.
+// an error. It belongs to the calls that wait for the result of the task (tasks/result). On a pipe,
+// several calls from one client may have caused the ask.
 // The ask then stays open until all of these calls have ended, and suspends the deadlines of all of
 // them.
 //
@@ -104,7 +105,9 @@ class Asks {
   Progress progress_of(const Session &session, const Message &message) const;
 
   // ---- delayed policy decisions ----
-  void ask_judged(Lane &lane, std::uint64_t hint, const Message &message);
+  // `session` is the client whose data the policy has evaluated. The ask is refused if it would now
+  // be sent to another client.
+  void ask_judged(Lane &lane, std::uint64_t hint, const Message &message, bh_session session);
   void answer_judged(std::uint64_t ask, const Message &message);
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
   void answer_refused(std::uint64_t ask);
@@ -153,15 +156,19 @@ class Asks {
     std::uint64_t call = 0;             // the call that caused it, or 0 if unknown
     std::vector<std::uint64_t> others;  // other calls that may have caused it
     std::uint32_t input = 0;            // number of the call's input request, or 0
+    std::string tool;                   // if it is about a task: the task's tool
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
     bool answered = false;  // the client has answered; the policy is evaluating the answer
     std::shared_ptr<ClientLoad> load{};  // of the client
   };
   enum class Refusal : std::uint8_t { undeclared, no_client, unknown_task, by_policy, malformed };
-  enum class Judged : std::uint8_t { no, yes };
+  // late: the policy has decided, after a delay, about this request to the client `judged_for`,
+  // which is null if it is gone.
+  enum class Judged : std::uint8_t { no, yes, late };
 
-  void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged);
+  void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged,
+                  const Session *judged_for = nullptr);
   bool answer_roots(Lane &lane, const Message &message);
   // The client that an ask concerns.
   struct Receiver {

@@ -95,7 +95,7 @@ TEST_CASE("a request about a task is sent only to the client of the task") {
     CHECK(w.client.sent.empty());
     CHECK(w.lane_for_roots.messages.size() == 1);
   }
-  // A call that waits for the result is preferred to a later one about the same task.
+  // It belongs to a call that waits for the result, not to a later one about the same task.
   Call *calls[2];
   for (const int i : {0, 1}) {
     calls[i] = &w.call_at(w.lane_for_roots, w.second,
@@ -108,7 +108,7 @@ TEST_CASE("a request about a task is sent only to the client of the task") {
   REQUIRE(w.client.sent.size() == 1);
   CHECK(w.client.sent[0].stream == 20);
   CHECK(calls[0]->stage == Stage::suspended);
-  CHECK(calls[1]->stage == Stage::suspended);
+  CHECK(calls[1]->stage == Stage::at_server);
   CHECK(other.stage == Stage::at_server);
   CHECK(of_first.stage == Stage::at_server);
 }
@@ -255,7 +255,7 @@ TEST_CASE("a policy that evaluates input receives both the request and the respo
     w.judged.decided(w.policy.numbers.at(0), {});
     REQUIRE(w.passed_on.size() == 1);
     const Scanned message(w.passed_on[0].message);
-    w.asks.ask_judged(w.lane, 0, message.get());
+    w.asks.ask_judged(w.lane, 0, message.get(), w.passed_on[0].to.session);
     CHECK_FALSE(w.asked(w.first).empty());
   }
   SECTION("the response is refused") {
@@ -267,6 +267,43 @@ TEST_CASE("a policy that evaluates input receives both the request and the respo
     CHECK(at(w.to_server(), {"error", "code"}) == "-1");
     CHECK(w.first.load->asks == 0);
   }
+}
+
+TEST_CASE("a request that the policy has allowed for one client is not sent to another") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT;
+  w.gate.use(&policy_table, &w.policy);
+  w.policy.decides = BH_PENDING;
+  FakeLane &lane = w.lane_for_roots;
+  const bool about_task = GENERATE(true, false), gone = GENERATE(true, false);
+  lane.task_notes.keep({"1", R"("sealed")", "tool", w.first.handle});
+  if (!about_task) w.call_at(lane, w.first);
+  const Scanned request(
+      R"({"jsonrpc":"2.0","id":"r","method":"sampling/createMessage","params":{"_meta":{)" +
+      std::string(about_task ? R"("io.modelcontextprotocol/related-task":{"taskId":"1"})" : "") +
+      "}}}");
+  w.asks.request(lane, 0, request.get());
+  w.judged.decided(w.policy.numbers.at(0), {});
+  REQUIRE(w.passed_on.size() == 1);
+  CHECK(w.passed_on[0].to.session == w.first.handle);
+  // In the meantime, the server has created a task with the same id, or works for another client.
+  lane.task_notes.keep({"1", R"("sealed")", "tool", w.second.handle});
+  if (!about_task) {
+    Exchange &e = *lane.exchanges.head;
+    lane.detach(e);
+    w.table.close(e);
+    w.call_at(lane, w.second);
+  }
+  if (gone) w.sessions.erase(w.first.handle);
+  const Scanned message(w.passed_on[0].message);
+  w.asks.ask_judged(lane, 0, message.get(), w.passed_on[0].to.session);
+  CHECK(w.client.sent.empty());
+  REQUIRE(lane.messages.size() == 1);
+  CHECK(at(lane.messages[0], {"id"}) == R"("r")");
+  CHECK(at(lane.messages[0], {"error", "code"}) == "-1");
+  // It would be sent to the client that the policy has evaluated.
+  w.asks.ask_judged(lane, 0, message.get(), w.second.handle);
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).size() == 1);
 }
 
 TEST_CASE("an approval form is answered by its client or lost with it") {

@@ -11,14 +11,6 @@ std::uint64_t client_key(const Session &s) {
   return s.is_sessionless() && s.scope != 0 ? s.scope : s.handle;
 }
 
-// Sessionless requests belong to the same client if they have the same key and claim the same
-// client name.
-bool same_client(const Session &a, const Session &b) {
-  if (&a == &b) return true;
-  return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
-         text_of(a.claimed_name) == text_of(b.claimed_name);
-}
-
 // While a client is being asked through a result, both the client and the server are waiting for a
 // person. The server's next message must therefore be about another call.
 bool may_be_asked(const Session &s) {
@@ -31,6 +23,12 @@ bool is_about(const Call &call, const TaskNote &task) {
 }
 
 }  // namespace
+
+bool Attribution::same_client(const Session &a, const Session &b) {
+  if (&a == &b) return true;
+  return a.is_sessionless() && b.is_sessionless() && client_key(a) == client_key(b) &&
+         text_of(a.claimed_name) == text_of(b.claimed_name);
+}
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
   *call = nullptr;
@@ -63,28 +61,30 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
   return only;
 }
 
-// A client without a session is known only by its calls about the task.
+// A client without a session is known only by its calls about the task. A request of the server
+// belongs only to a call that waits for the task's result: the others are answered immediately, and
+// the request must not end with them.
 Session *Attribution::client_of_task(Lane &lane, std::uint64_t hint, const TaskNote &task,
                                      Call **call) const {
   *call = nullptr;
   Exchange *const stream = hint == 0 ? nullptr : exchanges_.get(hint);
   if (stream != nullptr && (stream->lane != &lane || stream->call == nullptr)) return nullptr;
+  Session *client = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || !e->sent || !is_about(*e->call, task)) continue;
+    const bool waits = e->call->method == mcp::Method::tasks_result;
     if (stream == e) {
-      *call = e->call;
+      *call = waits ? e->call : nullptr;
       return e->call->session;
     }
-    const bool waits = *call != nullptr && (*call)->method == mcp::Method::tasks_result;
-    if (!waits || e->call->method == mcp::Method::tasks_result) *call = e->call;
+    if (waits) *call = e->call;
+    if (waits || *call == nullptr) client = e->call->session;
   }
-  Session *const client = *call != nullptr    ? (*call)->session
-                          : task.session != 0 ? sessions_.find(task.session)
-                                              : nullptr;
+  if (client == nullptr && task.session != 0) client = sessions_.find(task.session);
   if (stream == nullptr || client == nullptr) return client;
-  if (client != stream->call->session) return nullptr;
-  *call = stream->call;
-  return client;
+  if (client == stream->call->session) return client;
+  *call = nullptr;
+  return nullptr;
 }
 
 // Returns true if the server may still be working on a cancelled call from another client.
@@ -102,7 +102,8 @@ std::vector<std::uint64_t> Attribution::other_calls(const Call &call, bool about
   std::vector<std::uint64_t> others;
   for (const Exchange *e = call.exchange->lane->exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->call == nullptr || e->call == &call || !e->sent) continue;
-    if (about_task && e->call->request.task_id != call.request.task_id) continue;
+    const bool waits = e->call->method == mcp::Method::tasks_result;
+    if (about_task && (!waits || e->call->request.task_id != call.request.task_id)) continue;
     if (same_client(*e->call->session, *call.session)) others.push_back(e->call->id);
   }
   return others;

@@ -34,13 +34,17 @@ class Attribution {
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
   // Returns the client of the task to which a message is related, or null if it is gone or cannot
   // be asked, or if the message has arrived on a stream of another client. *call is set to the
-  // client's call about the task, preferably one that waits for its result, or to null if the
-  // client has no such call in flight.
+  // client's call that waits for the task's result (tasks/result), or to null if the client has no
+  // such call in flight.
   Session *client_of_task(Lane &lane, std::uint64_t hint, const TaskNote &task, Call **call) const;
   // Returns the ids of the client's other in-flight calls on the same lane. On a pipe, any of them
-  // may have caused a request from the server. If `about_task` is true, only calls about the same
-  // task.
+  // may have caused a request from the server. If `about_task` is true, only calls that wait for
+  // the result of the same task.
   static std::vector<std::uint64_t> other_calls(const Call &call, bool about_task = false);
+
+  // Sessionless requests belong to the same client if they have the same principal or connection
+  // and claim the same client name.
+  static bool same_client(const Session &a, const Session &b);
 
   // Called when a call has been cancelled or has timed out, but its server may still be working on
   // it.

@@ -212,6 +212,7 @@ struct ClientReading {
     if (scan.result_escapes || scan.result_twice) return of_members(answer[scan.result]);
     ClientReading out;
     out.asks = !scan.input_requests.empty();
+    out.requests = out.asks ? 1 : 0;
     if (!scan.result_type.empty()) out.add_type(mcp::member_value(answer[scan.result_type]));
     out.states = scan.request_state.empty() ? 0 : 1;
     out.state = mcp::member_value(answer[scan.request_state]);
@@ -246,10 +247,11 @@ struct ClientReading {
 
 }  // namespace
 
-// Called for each result to a client of 2026-07-28. If the result asks the client for input,
-// replaces the server's requestState with one that the gateway has sealed. *room stores the
-// replacement. Returns false if the call has been ended with an error instead, for example because
-// the client cannot receive a task, or has not declared that it answers such requests.
+// Called for each result to a client of 2026-07-28. If the result asks the client for input, checks
+// the requests, as for a task that requires input, and replaces the server's requestState with one
+// that the gateway has sealed. *room stores the replacement. Returns false if the call has been
+// ended with an error instead, for example because the client cannot receive a task, or has not
+// declared that it answers such requests.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const std::string_view result = answer[answer.scan->result];
@@ -271,7 +273,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   // The policy can evaluate only single requests, but this result may contain several.
   if (needs_.gate.judges_inputs() && read.asks)
     return fail(", which the rules about inputs cannot evaluate yet");
-  if (!read.is_input) return true;
+  const bool of_task = (about_task || read.is_task) && read.requests != 0;
+  if (!read.is_input && !of_task) return true;
   if (read.states > 1) return fail(" with a duplicate requestState");
   if (read.requests > 1) return fail(" with duplicate inputRequests");
   if (const auto round = InputRound::read(result, call.session->caps); !round) {
@@ -280,7 +283,7 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
     return false;
   }
   const std::string_view token = read.state;
-  if (!token.starts_with('"') || needs_.states == nullptr) return true;
+  if (!read.is_input || !token.starts_with('"') || needs_.states == nullptr) return true;
   const auto sealed = needs_.states->seal(RequestState{call.server, std::string(token)}, call,
                                           needs_.reactor.now_ns() + needs_.state_ms * 1'000'000u);
   if (!sealed)

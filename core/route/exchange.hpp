@@ -24,7 +24,7 @@ enum class Purpose : std::uint8_t {
   handshake,  // the lane's opening request
   list,       // the lane's own listing of Exchange::list_kind
   listen,     // subscriptions/listen, open as long as the connection
-  quiet       // subscribe, setLevel: on behalf of several clients; the answer is discarded
+  quiet       // subscribe, setLevel, tasks/cancel: not for one client; the answer is discarded
 };
 
 struct Exchange : Numbered<Exchange> {

@@ -26,7 +26,7 @@ void JudgedMessages::pass(const JudgedEvent &event) {
         return;
       }
       if (lane != nullptr && mcp::scan(event.message, &scan, &error)) {
-        needs_.asks.ask_judged(*lane, event.hint, message);
+        needs_.asks.ask_judged(*lane, event.hint, message, event.to.session);
       }
       return;
     case JudgedEvent::Kind::answer:

@@ -32,12 +32,13 @@ struct World : MessageWorld {
     out.message = message;
     return out;
   }
-  static JudgedEvent ask(const std::string &id) {
+  JudgedEvent ask(const std::string &id) const {
     JudgedEvent out =
         event(JudgedEvent::Kind::ask, R"({"jsonrpc":"2.0","id":)" + id +
                                           R"(,"method":"sampling/createMessage","params":{}})");
     out.method = mcp::Method::sampling_create_message;
     out.id = id;
+    out.to.session = first.handle;
     return out;
   }
   // Returns the id of the request that was sent to the client.
@@ -92,7 +93,7 @@ TEST_CASE("a notification to a server is dropped if its connection is closed") {
 TEST_CASE("an allowed server-initiated request reaches its client without a second evaluation") {
   World w;
   w.call_of(w.first);
-  w.messages.pass(World::ask("\"a\""));
+  w.messages.pass(w.ask("\"a\""));
   CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 1);
   CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
   CHECK(w.policy.numbers.empty());
@@ -104,15 +105,15 @@ TEST_CASE("a request whose client or server disconnected during the decision is 
   Call &call = w.call_of(w.first);
   SECTION("the client: the server gets an error with its own id") {
     w.first.input_ended = true;
-    w.messages.pass(World::ask("\"a\""));
+    w.messages.pass(w.ask("\"a\""));
     REQUIRE(w.lane.messages.size() == 1);
     CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
     CHECK(at(w.lane.messages[0], {"error", "code"}) == "-1");
   }
   SECTION("the server") {
     w.connected = false;
-    w.messages.pass(World::ask("\"a\""));
-    w.messages.refused(World::ask("\"a\""));
+    w.messages.pass(w.ask("\"a\""));
+    w.messages.refused(w.ask("\"a\""));
     CHECK(w.lane.messages.empty());
   }
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
@@ -123,8 +124,8 @@ TEST_CASE("a request whose client or server disconnected during the decision is 
 TEST_CASE("a refused request gets an error response and reaches no client") {
   World w;
   w.call_of(w.first);
-  w.messages.refused(World::ask("7"));
-  w.messages.refused(World::ask("8"));
+  w.messages.refused(w.ask("7"));
+  w.messages.refused(w.ask("8"));
   REQUIRE(w.lane.messages.size() == 2);
   CHECK(w.lane.messages[0] == R"({"jsonrpc":"2.0","id":7,"error":{"code":-1,)"
                               R"("message":"The request was blocked by policy"}})");
@@ -136,7 +137,7 @@ TEST_CASE("a refused request gets an error response and reaches no client") {
 TEST_CASE("a client's response is forwarded or refused once, with the server's id") {
   World w;
   w.call_of(w.first);
-  w.messages.pass(World::ask("\"a\""));
+  w.messages.pass(w.ask("\"a\""));
   const std::string id = w.asked(w.first);
   REQUIRE_FALSE(id.empty());
   JudgedEvent answer = World::event(JudgedEvent::Kind::answer,

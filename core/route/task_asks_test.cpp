@@ -133,3 +133,51 @@ TEST_CASE("after a restart of the server, its ids are of other tasks") {
   w.request_of("s1", methods[0], R"("1")");
   w.check_asked(1, methods[0]);
 }
+
+TEST_CASE("a request about a task does not end with a poll of the task") {
+  for (const std::size_t owner : {0u, 1u}) {
+    for (const std::string_view method : methods) {
+      for (const std::string_view poll : {"tasks/get", "tasks/cancel"}) {
+        TwoClients w;
+        w.session = w.clients[owner];
+        w.ask(poll, R"("taskId":)" + w.ids[owner]);
+        w.request_of("s1", method, "\"" + std::to_string(owner + 1) + "\"");
+        w.check_asked(owner, method);
+        const std::string asked = w.told({"id"});
+        const std::size_t before = w.answers;
+        w.result("s1", R"({"taskId":"1","status":"input_required","ttl":1})");
+        CHECK(w.answers == before + 1);  // the client receives only the response to its poll
+        CHECK(w.told({"result", "status"}) == R"("input_required")");
+        CHECK(w.servers["s1"].replies.empty());
+        w.ask(R"({"jsonrpc":"2.0","id":)" + asked + R"(,"result":{"x":"late"}})");
+        CHECK(w.replied("s1", {"id"}) == R"("q")");
+        CHECK(w.replied("s1", {"result", "x"}) == R"("late")");
+      }
+    }
+  }
+}
+
+TEST_CASE("a request about a task ends with the last call that waits for the task's result") {
+  TwoClients w;
+  for (const std::string id : {"7", "8"}) {
+    w.ask(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"tasks/result","params":{"taskId":)" +
+          w.ids[1] + "}}");
+  }
+  w.ask("tasks/get", R"("taskId":)" + w.ids[1]);
+  w.request_of("s1", methods[0], R"("2")");
+  w.check_asked(1, methods[0]);
+  const std::string asked = w.told({"id"});
+  const auto cancel = [&w](const std::string &id) {
+    w.got.clear();
+    w.ask(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
+          "}}");
+  };
+  cancel("8");
+  CHECK(w.servers["s1"].replies.empty());
+  cancel("7");
+  CHECK(w.replied("s1", {"result", "action"}) == R"("cancel")");
+  CHECK(w.servers["s1"].replies.size() == 1);
+  // The client's answer is too late.
+  w.ask(R"({"jsonrpc":"2.0","id":)" + asked + R"(,"result":{"action":"accept"}})");
+  CHECK(w.servers["s1"].replies.size() == 1);
+}

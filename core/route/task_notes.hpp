@@ -5,8 +5,9 @@
 // Therefore, a task whose note was removed is known again as soon as its client asks for the
 // result.
 //
-// Owner: the Lane. Runs on the reactor thread. Limit: max_notes; beyond it, the note that was
-// renewed least recently is removed. The lengths of a note's strings are limited by TaskIds.
+// Owner: the Lane. Runs on the reactor thread. Limit: max_notes; beyond it, the session with the
+// most notes (including the new one) loses the note that was renewed least recently. All clients
+// without a session count as one. The lengths of a note's strings are limited by TaskIds.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +44,15 @@ class TaskNotes {
  private:
   using Notes = std::list<TaskNote>;  // least recently renewed first
 
+  using ById = std::map<std::string, Notes::iterator, std::less<>>;
+
+  void make_room();
+  void count_down(bh_session session);
+  void remove(ById::iterator at);
+
   Notes notes_;
-  std::map<std::string, Notes::iterator, std::less<>> by_id_;
+  ById by_id_;
+  std::map<bh_session, std::size_t> counts_;  // number of notes of each session; never 0
 };
 
 }  // namespace bulkhead

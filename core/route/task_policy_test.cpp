@@ -17,8 +17,9 @@ struct Asked {
 std::vector<Asked> asked;          // for which decisions
 std::uint64_t pending_number = 0;  // of the result that is pending
 
-// Blocks requests that contain "forbidden" and results that contain "secret". The decision about a
-// result that contains "slow" is pending.
+// Blocks requests that contain "forbidden" and results that contain "secret", and rewrites the
+// arguments of requests that contain "rewritten". The decision about a result that contains "slow"
+// is pending.
 const bh_policy blocking = {
     sizeof(bh_policy),
     0,
@@ -32,6 +33,9 @@ const bh_policy blocking = {
                        text(request->arguments), text(request->extra), text(request->definition)});
       const bool allowed = asked.back().extra.find("forbidden") == std::string::npos;
       out->verdict = allowed ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
+      if (asked.back().extra.find("rewritten") == std::string::npos) return BH_OK;
+      out->verdict = BH_VERDICT_REWRITE;
+      out->arguments = bh::str(R"({"by":"policy"})");
       return BH_OK;
     },
     [](void *, const bh_policy_request *request, bh_str result, bh_verdict *out,
@@ -138,6 +142,34 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
   }
 }
 
+TEST_CASE("tasks/update has no arguments for rules, whatever its members are") {
+  PolicyWorld w(true, "m1");
+  w.call();
+  w.create("1", "public");
+  const std::string id = w.told_id();
+  const auto update = [&](const std::string &members) {
+    asked.clear();
+    w.ask_alone("tasks/update", R"("taskId":)" + id + "," + members);
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0].name == "job");
+    CHECK(asked[0].arguments.empty());
+    CHECK(asked[0].extra == "{" + members + "}");
+  };
+  for (const std::string value : {R"({"path":"/allowed"})", R"("text")", "{}"}) {
+    update(R"("arguments":)" + value + R"(,"inputResponses":{"k":{}})");
+    CHECK(w.sent("m1", {"params", "arguments"}) == value);
+    w.result("m1", R"({"resultType":"complete"})");
+    CHECK(w.told({"result", "resultType"}) == R"("complete")");
+  }
+  // A rewrite of the arguments does not apply to the member either.
+  const std::size_t before = w.requests();
+  for (const std::string value : {R"({"path":"/rewritten"})", R"({"a":"rewritten"})"}) {
+    update(R"("inputResponses":{"k":{}},"arguments":)" + value);
+    CHECK(w.told({"error", "message"}).find("no arguments to rewrite") != std::string::npos);
+    CHECK(w.requests() == before);
+  }
+}
+
 TEST_CASE("a task whose description is blocked is cancelled at its server, once") {
   for (const auto &[client_stateless, server] : pairs) {
     PolicyWorld w(client_stateless, server);
@@ -225,5 +257,50 @@ TEST_CASE("tasks/cancel is not sent to a server that does not declare it") {
     w.create("1", "secret");
     CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
     CHECK(w.requests() == (server == "s1" ? 2 : 1));
+  }
+}
+
+TEST_CASE("a server can cause only 16 open tasks/cancel, which take no place in max_in_flight") {
+  for (const std::string server : {"s1", "m1"}) {
+    PolicyWorld w(false, server);
+    w.call();
+    w.create("0", "public");
+    std::size_t sent = w.requests(), next = 1;
+    const std::size_t first = sent;
+    const Lane &lane = *w.router->parts().servers.wires.find(w.servers[server].lane);
+    // Sends results with ids that no exchange has, each with another task.
+    const auto write_tasks = [&](std::size_t count) {
+      for (; count != 0; --count, ++next) {
+        const std::string id = std::to_string(next);
+        const std::string task = R"("taskId":"t)" + id + R"(","status":"working")";
+        w.router->parts().servers.wires.message(
+            w.servers[server].lane, 0,
+            R"({"jsonrpc":"2.0","id":)" + std::to_string(next * 4'000'037) + R"(,"result":)" +
+                (server == "m1" ? R"({"resultType":"task",)" + task + "}}"
+                                : R"({"task":{)" + task + "}}}"));
+      }
+    };
+    write_tasks(40);
+    CHECK(w.requests() == (sent += 16));
+    CHECK(lane.in_flight == 0);
+    for (const std::size_t i : {1u, 16u}) {
+      const std::string &request = w.servers[server].got[first + i - 1];
+      CHECK(mcp::member(request, "method") == R"("tasks/cancel")");
+      CHECK(w.at(request, {"params", "taskId"}) == "\"t" + std::to_string(i) + "\"");
+    }
+    // Each response permits one more.
+    for (const std::string member : {"result", "error"}) {
+      w.answer(server, member, R"({"code":-32602,"message":"ended"})");
+      write_tasks(5);
+      CHECK(w.requests() == ++sent);
+      CHECK(w.sent(server, {"params", "taskId"}) == "\"t" + std::to_string(next - 5) + "\"");
+    }
+    // Calls are sent as before.
+    w.call();
+    CHECK(w.requests() == ++sent);
+    CHECK(w.sent(server, {"method"}) == R"("tools/call")");
+    CHECK(lane.in_flight == 1);
+    w.result(server, R"({"resultType":"complete","content":[]})");
+    CHECK(lane.in_flight == 0);
   }
 }

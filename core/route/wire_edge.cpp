@@ -111,7 +111,8 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server may have finished a call that the client has cancelled.
+    // The server may have finished a call that the client has cancelled, but it may send such a
+    // result at any time.
     Attribution::finished(lane, parse_number(message.id()));
     if (scan.kind == mcp::Kind::result) lane.cancel_stray_task(message[scan.result]);
     return;

@@ -23,6 +23,10 @@ namespace bulkhead {
 
 class WireLane final : public Lane, private Listening::Wire {
  public:
+  // Limit for the tasks/cancel requests of the lane itself that are open. A server can cause any
+  // number of them.
+  static constexpr std::size_t max_cancels = 16;
+
   WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
       : Lane(host, upstream, caps, session), listening_(host.reactor(), *this) {}
   ~WireLane() override;
@@ -84,11 +88,13 @@ class WireLane final : public Lane, private Listening::Wire {
   // Called when the server has reported that a list has changed.
   void list_changed(ItemKind kind);
   // Cancels a task that no client has received, with the best effort: sends tasks/cancel, unless
-  // there is no connection, or the server does not declare this method. The response is discarded.
-  // `id` is the server's, as a JSON string.
+  // there is no connection, the server does not declare this method, or max_cancels of these
+  // requests are open. The response is discarded, and these requests do not count towards the
+  // server's max_in_flight. `id` is the server's, as a JSON string.
   void cancel_task(std::string_view id);
-  // Called with a result for a call that has ended. If it describes a task that no client has
-  // received, cancels the task.
+  // Called with a result that does not belong to an open exchange. Usually, its call has ended, but
+  // the server may send any id. If the result describes a task that no client has received, cancels
+  // the task.
   void cancel_stray_task(std::string_view result);
 
   bh_lane handle() const noexcept override { return handle_; }
@@ -131,6 +137,8 @@ class WireLane final : public Lane, private Listening::Wire {
   static bool bridge_task(Call &call, bool same_generation);
   // Returns the request with only the members that a server of the other generation receives.
   static CallInHand reduced_to_task(const CallInHand &hand);
+  // Returns how many tasks/cancel requests of the lane itself are open.
+  std::size_t open_cancels();
   void start_listing(ItemKind kind);
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -201,6 +209,8 @@ class WireLane final : public Lane, private Listening::Wire {
   std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
+  // Exchanges of the lane's own tasks/cancel requests; some may have ended.
+  std::vector<std::uint64_t> cancels_;
   std::array<Listing, item_kinds> listings_;
   std::array<ListAge, item_kinds> ages_;  // of the lists from this connection
 };

@@ -57,7 +57,7 @@ void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
   const std::uint64_t now = host_.reactor().now_ns();
-  const bool used = in_flight != 0 || !queue_.empty() || !watches.empty();
+  const bool used = in_flight != 0 || open_cancels() != 0 || !queue_.empty() || !watches.empty();
   if (used) last_use_ns_ = now;
   if (used || now - last_use_ns_ < bound) {
     const std::uint64_t last_use = last_use_ns_;

@@ -1,4 +1,5 @@
 // Determines what a call has to do with tasks at the lane's server.
+#include <algorithm>
 #include <memory>
 
 #include "route/session.hpp"
@@ -69,8 +70,11 @@ void WireLane::cancel_task(std::string_view id) {
   constexpr mcp::Method method = mcp::Method::tasks_cancel;
   if (state_ != LaneState::ready || !takes(method)) return;
   if (!edge_->stateless() && !server_caps_.task_cancel) return;
+  if (open_cancels() >= max_cancels) return;
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
+  e->takes_place = false;
+  cancels_.push_back(e->id);
   const Digits number(e->id);
   const std::string params =
       meta_for(nullptr, true).added_to(R"({"taskId":)" + std::string(id) + "}");
@@ -83,6 +87,12 @@ void WireLane::cancel_task(std::string_view id) {
                           bh::str("}")};
   const auto headers = headers_for(*edge_, {method, mcp::to_string(method), name, {}});
   send_request(*e, parts, 7, 0, headers.value_or(std::span<const bh_header>{}));
+}
+
+std::size_t WireLane::open_cancels() {
+  std::erase_if(cancels_,
+                [this](std::uint64_t id) { return host_.exchanges().get(id) == nullptr; });
+  return cancels_.size();
 }
 
 void WireLane::cancel_stray_task(std::string_view result) {

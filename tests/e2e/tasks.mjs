@@ -9,17 +9,19 @@ import { PREFIX, httpOf, lines, meta } from './stateless_client.mjs';
 const script = fileURLToPath(new URL('../fixtures/task_server.mjs', import.meta.url));
 const server = (revision, log, ...flags) => ({ command: node, args: [script, revision, log, ...flags], sandbox: 'off' });
 const TASKS = `${PREFIX}tasks`;
-const DECLARED = { [`${PREFIX}clientCapabilities`]: { extensions: { [TASKS]: {} } } };
+const declaring = (more) => ({ [`${PREFIX}clientCapabilities`]: { extensions: { [TASKS]: {} }, ...more } });
+const DECLARED = declaring({});
 const RELATED = `${PREFIX}related-task`;
 const textOf = (result) => result.content[0].text;
 const STATELESS = '2026-07-28', SESSIONS = '2025-11-25';
 
 // A client of 2026-07-28 that declares the extension in each request.
 class StatelessTasks {
-  constructor(http) {
+  constructor(http, declared) {
     this.http = http;
+    this.declared = declared;
   }
-  send(method, params, more = DECLARED) {
+  send(method, params, more = this.declared) {
     return this.http.send(method, params, { more });
   }
   async result(method, params) {
@@ -48,7 +50,7 @@ class StatelessTasks {
     });
   }
 }
-const statelessOf = async (t, gateway) => new StatelessTasks(await httpOf(t, gateway));
+const statelessOf = async (t, gateway, declared = DECLARED) => new StatelessTasks(await httpOf(t, gateway), declared);
 
 const refused = (promise, code, message) => assert.rejects(promise, (error) => {
   assert.equal(error.code, code, error.message);
@@ -100,8 +102,14 @@ test('2026-07-28: a task from its call to its result, with servers whose ids col
 test('2026-07-28: input for a task, and its cancellation', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, log) } });
-  const client = await statelessOf(t, gateway);
+  const client = await statelessOf(t, gateway, declaring({ elicitation: {} }));
   const { taskId } = await client.start('a__asks');
+  const undeclared = await until('the gateway refuses the request for input', async () => {
+    const { answer } = await client.send('tasks/get', { taskId }, DECLARED);
+    return answer.error;
+  });
+  assert.equal(undeclared.code, -32603);
+  assert.match(undeclared.message, /elicitation\/create, which the client has not declared/);
   const asking = await until('the task asks', async () => {
     const task = await client.get(taskId);
     return task.status === 'input_required' && task;
