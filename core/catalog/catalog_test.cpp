@@ -282,6 +282,45 @@ TEST_CASE("pages neither overlap nor leave gaps") {
   CHECK(empty.page(ItemKind::tool, 0, 3, 1)->items.empty());
 }
 
+TEST_CASE("clients with sessions receive other tools only if an output schema is not an object") {
+  constexpr auto sessions = Catalogue::For::clients_with_sessions;
+  const std::string object = R"("outputSchema":{"type":"object"})", array = R"("outputSchema":[])";
+  const auto tool = [](const std::string &name, const std::string &more = {}) {
+    return R"({"name":")" + name + "\"" + (more.empty() ? "" : "," + more) + "}";
+  };
+  const auto list = [](const std::string &tools) {
+    return list_of(ItemKind::tool, "[" + tools + "]");
+  };
+  Tools same{{"a", "b"}, {list(tool("1", object)), list(tool("2") + "," + tool("3", object))}};
+  const Catalogue plain = same.build({});
+  const std::string_view prebuilt = plain.page(ItemKind::tool, 0, 0)->items;
+  const std::string_view shown = plain.page(ItemKind::tool, 0, 0, 0, sessions)->items;
+  CHECK(shown.data() == prebuilt.data());
+  CHECK(shown.size() == prebuilt.size());
+
+  Tools other{
+      {"a", "b"},
+      {list(tool("1", object) + "," + tool("2", array)), list(tool("3") + "," + tool("4", array))}};
+  const Catalogue mixed = other.build({});
+  CHECK(all(mixed, ItemKind::tool) == tool("a__1", object) + "," + tool("a__2", array) + "," +
+                                          tool("b__3") + "," + tool("b__4", array));
+  const std::string reduced =
+      tool("a__1", object) + "," + tool("a__2") + "," + tool("b__3") + "," + tool("b__4");
+  const std::string_view stored = mixed.page(ItemKind::tool, 0, 0, 0, sessions)->items;
+  CHECK(stored == reduced);
+  // The text is composed once, not for each request.
+  CHECK(mixed.page(ItemKind::tool, 0, 0, 0, sessions)->items.data() == stored.data());
+  std::string pages;
+  for (std::optional<std::uint32_t> next = 0; next.has_value();) {
+    const auto page = mixed.page(ItemKind::tool, *next, 0, 2 * tool("b__3").size() + 1, sessions);
+    REQUIRE(page.has_value());
+    pages.append(pages.empty() ? "" : ",").append(page->items);
+    next = page->next;
+  }
+  CHECK(pages == reduced);
+  CHECK(mixed.page(ItemKind::tool, 2, 0, 0, sessions)->items == tool("b__3") + "," + tool("b__4"));
+}
+
 TEST_CASE("a page is limited in bytes but has at least one item") {
   const std::string item = R"({"name":"s__t"})";  // an item in the list is 15 bytes long
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "bulkhead/cpp/json_writer.hpp"
+#include "catalog/session_schemas.hpp"
 
 namespace bulkhead {
 namespace {
@@ -86,6 +87,8 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
     list.bytes.shrink_to_fit();
     list.ends.shrink_to_fit();
   }
+  catalogue.session_tools_.bytes.shrink_to_fit();
+  catalogue.session_tools_.ends.shrink_to_fit();
   return catalogue;
 }
 
@@ -133,9 +136,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   const auto k = static_cast<std::size_t>(kind);
   const ItemList *items = from.lists[k];
   if (items == nullptr) return;
-  List &out = lists_[k];
   Map &map = maps_[k];
-  std::string scratch;
+  std::string scratch, text;
   for (const std::string &name : items->left_out) {
     note_collision(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
                    std::string(from.server) + "\" is not offered: its " +
@@ -178,13 +180,28 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
       continue;
     }
     if (kind == ItemKind::resource) originals_[std::string(original)].push_back(source);
-    if (!out.ends.empty()) out.bytes += ',';
     const std::size_t key_at = item.key.begin - item.raw.begin;
-    out.bytes.append(raw.substr(0, key_at));
-    out.bytes.append(compose_token(*composed, original, token));
-    out.bytes.append(raw.substr(key_at + item.key.size()));
-    out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+    text.assign(raw.substr(0, key_at));
+    text.append(compose_token(*composed, original, token));
+    text.append(raw.substr(key_at + item.key.size()));
+    if (kind == ItemKind::tool) append_session_tool(text);
+    lists_[k].append(text);
   }
+}
+
+// Must be called before the tool is added to the list for all clients. The list for clients with a
+// session begins with the first tool that differs.
+void Catalogue::append_session_tool(std::string_view tool) {
+  const std::optional<std::string> reduced = without_foreign_schemas(tool);
+  if (!reduced.has_value() && !has_session_tools()) return;
+  if (!has_session_tools()) session_tools_ = list(ItemKind::tool);
+  session_tools_.append(reduced.has_value() ? std::string_view(*reduced) : tool);
+}
+
+void Catalogue::List::append(std::string_view item) {
+  if (!ends.empty()) bytes += ',';
+  bytes.append(item);
+  ends.push_back(static_cast<std::uint32_t>(bytes.size()));
 }
 
 // Adds the aliases. An alias is never added if it would shadow a tool that a server lists or may
@@ -269,9 +286,10 @@ std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names
 }
 
 std::optional<Catalogue::Page> Catalogue::page(ItemKind kind, std::uint32_t first,
-                                               std::uint32_t page_items,
-                                               std::uint64_t page_bytes) const {
-  const List &l = list(kind);
+                                               std::uint32_t page_items, std::uint64_t page_bytes,
+                                               For clients) const {
+  const bool own = kind == ItemKind::tool && clients == For::clients_with_sessions;
+  const List &l = own && has_session_tools() ? session_tools_ : list(kind);
   const auto total = static_cast<std::uint32_t>(l.ends.size());
   if (first > total || (first == total && first != 0)) return std::nullopt;
   std::uint32_t last =

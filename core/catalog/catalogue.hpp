@@ -75,10 +75,11 @@ class Catalogue {
     std::string_view items;             // separated by commas
     std::optional<std::uint32_t> next;  // index of the next page's first item
   };
+  enum class For : std::uint8_t { all_clients, clients_with_sessions };  // see session_schemas.hpp
   // Returns up to page_items items and page_bytes bytes, but at least one item. A limit of 0 means
   // unlimited. Returns nullopt if `first` is past the last item.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
-                           std::uint64_t page_bytes = 0) const;
+                           std::uint64_t page_bytes = 0, For clients = For::all_clients) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
   // Messages for the operator, such as: tool "x" is not offered: servers "a", "b" have the same
@@ -96,6 +97,7 @@ class Catalogue {
   struct List {
     std::string bytes;
     std::vector<std::uint32_t> ends;  // offset of the end of each item, without the comma
+    void append(std::string_view item);
   };
   struct Hash {
     using is_transparent = void;
@@ -115,8 +117,10 @@ class Catalogue {
            const Keep &keep);
   void reserve(ItemKind kind, const std::vector<CatalogueSource> &sources);
   void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
+  void append_session_tool(std::string_view tool);
   void add_aliases(const std::vector<CatalogueSource> &sources, const Names &names);
   void note_collision(std::string text);
+  bool has_session_tools() const noexcept { return !session_tools_.ends.empty(); }
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
 
   std::uint64_t version_ = 0;
@@ -131,6 +135,9 @@ class Catalogue {
   std::vector<Template> templates_;
   std::vector<std::string> servers_;
   std::vector<std::string> collisions_;
+  // The tools as clients with a session receive them. Empty if they receive the same bytes as other
+  // clients.
+  List session_tools_;
 };
 
 }  // namespace bulkhead

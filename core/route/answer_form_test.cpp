@@ -94,6 +94,23 @@ TEST_CASE("structured content that is not an object is removed, and the text sta
         R"({"a":1,"b":2,"c":3,"d":4})");
 }
 
+TEST_CASE("no member hides structured content that is not an object") {
+  const std::string kept = R"("structuredContent":{"a":[1]})", text = R"("content":[ ])";
+  const auto list = [](const std::string &name) { return "\"" + name + "\":[1]"; };
+  const std::string plain = list("structuredContent"), escaped = list(R"(structured\u0043ontent)");
+  CHECK(edited("{" + plain + "," + text + "," + plain + "}") == "{" + text + "}");
+  CHECK(edited("{" + kept + "," + text + "," + plain + R"(,"ttlMs":1})") ==
+        "{" + kept + "," + text + "}");
+  CHECK(edited("{" + plain + "," + text + "," + kept + "}") == "{" + text + "," + kept + "}");
+  CHECK(edited("{" + text + "," + escaped + "}") == "{" + text + "}");
+  CHECK(edited("{" + kept + "," + escaped + "," + text + "," + escaped + "}") ==
+        "{" + kept + "," + text + "}");
+  CHECK(edited(R"({"result\u0054ype":"complete","_m\u0065ta":{"io.modelcontextprotocol/x":1},)" +
+               text + R"(,"own\u0041":1})") == "{" + text + R"(,"own\u0041":1})");
+  CHECK(edited("{" + text + "," + list(R"(structured\u0043ontents)") + "}") ==
+        "{" + text + "," + list(R"(structured\u0043ontents)") + "}");
+}
+
 TEST_CASE("a result alone is edited like the result of a message") {
   for (
       const std::string result :

@@ -42,6 +42,7 @@ void Call::clear() {
   input = nullptr;
   exchange = nullptr;
   answer_form = nullptr;
+  declared = 0;
   task = TaskRole::none;
   connection = 0;
   created = {};

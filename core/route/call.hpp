@@ -98,6 +98,8 @@ struct Call : Numbered<Call> {
   const AnswerForm *answer_form = nullptr;  // of the server to which it was sent; may be null
   Lane *watches = nullptr;  // the lane on which it recorded a subscription, to be undone on failure
   TaskRole task = TaskRole::none;  // set when it is sent
+  // Capabilities of clients that the gateway has declared to the server. Set when it is sent.
+  ClientCaps declared = 0;
   // The connection on which a task that this call creates exists (TaskId). Set when it is sent.
   std::uint64_t connection = 0;
   CreatedTask created;                 // cancelled if the call ends before it is cleared

@@ -251,7 +251,7 @@ struct ClientReading {
 // the requests, as for a task that requires input, and replaces the server's requestState with one
 // that the gateway has sealed. *room stores the replacement. Returns false if the call has been
 // ended with an error instead, for example because the client cannot receive a task, or has not
-// declared that it answers such requests.
+// declared that it answers such requests, or the gateway has not declared it to the server.
 bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *splice,
                                  std::string *room) {
   const std::string_view result = answer[answer.scan->result];
@@ -277,7 +277,8 @@ bool CallAnswers::forwards_input(Call &call, const Message &answer, Splice *spli
   if (!read.is_input && !of_task) return true;
   if (read.states > 1) return fail(" with a duplicate requestState");
   if (read.requests > 1) return fail(" with duplicate inputRequests");
-  if (const auto round = InputRound::read(result, call.session->caps); !round) {
+  const ClientCaps caps = call.session->caps & call.declared;
+  if (const auto round = InputRound::read(result, caps); !round) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + call.server + "\" " + round.error().text, BH_OUTCOME_ERROR);
     return false;

@@ -216,6 +216,7 @@ struct FakeLane final : Lane {
     return std::find(lacks.begin(), lacks.end(), method) == lacks.end();
   }
   void submit(Exchange &e, const CallInHand &hand) override {
+    e.call->declared = caps_;
     if (stateless) {
       e.call->answer_form = &stateless_answer_form();
       REQUIRE(keep_for_input(*e.call, hand, caps_));

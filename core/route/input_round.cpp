@@ -96,7 +96,7 @@ Result<void> InputRound::add(std::string_view key, std::string_view request, Cli
   }
   if (!admits(caps, kind->known, params)) {
     return fail(BH_E_DENIED, "asks for " + std::string(mcp::to_string(kind->known)) +
-                                 ", which the client has not declared");
+                                 ", which was not declared to it");
   }
   requests_.push_back({std::string(key), kind->known, std::string(params), {}});
   return {};

@@ -180,7 +180,7 @@ TEST_CASE("malformed requests for input are errors; undeclared ones fail the too
     w.server_asks_for_input(
         R"("inputRequests":{"u":{"method":"elicitation/create","params":{"mode":"url","url":"x:y"}}})");
     CHECK(w.outcome() == "result");
-    CHECK(w.answers_sent()[0].find("the client has not declared") != std::string::npos);
+    CHECK(w.answers_sent()[0].find("which was not declared to it") != std::string::npos);
   }
   CHECK(w.asked().empty());
 }

@@ -5,7 +5,6 @@
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
 #include "route/result_form.hpp"
-#include "route/session_schemas.hpp"
 #include "route/view.hpp"
 
 namespace bulkhead {
@@ -82,14 +81,14 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   // Estimated size of the rest of the message: the id, the member name and the cursor.
   const std::uint64_t frame = id.size() + 512, most = s.max_message_bytes;
   const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
-  auto page = catalogue->page(kind, first, needs_.profile.limits.page_items, page_bytes);
+  const auto clients = request.reply.form == nullptr ? Catalogue::For::clients_with_sessions
+                                                     : Catalogue::For::all_clients;
+  const auto page =
+      catalogue->page(kind, first, needs_.profile.limits.page_items, page_bytes, clients);
   if (!page.has_value()) {
     return needs_.answers.error(request, code::invalid_params,
                                 "invalid cursor: it is beyond the end of the list");
   }
-  std::string room;
-  const bool session = request.reply.form == nullptr;
-  if (session && kind == ItemKind::tool) page->items = with_session_schemas(page->items, &room);
   needs_.views.mark_shown(view);
   const std::uint8_t listed = s.listed;
   s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));

@@ -5,6 +5,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
+#include "mcp/json_names.hpp"
 #include "mcp/member_value.hpp"
 #include "route/answer_form.hpp"
 #include "route/call_input.hpp"
@@ -94,19 +95,25 @@ std::optional<std::string> without_reserved(std::string_view meta) {
   return kept.size() == 1 ? std::string() : kept + "}";
 }
 
-// Returns the range of the member structuredContent, including its name, if its value is not an
-// object: only MCP 2026-07-28 permits other values. The text of the result contains the same data.
-mcp::Range foreign_structure(const Message &answer) {
+// The members structuredContent of a result, without those whose names have escape sequences.
+struct StructuredContent {
+  std::size_t count = 0;
+  // Range of the last one, including its name, if its value is not an object: only MCP 2026-07-28
+  // permits other values. The text of the result contains the same data.
+  mcp::Range foreign{};
+};
+
+StructuredContent structured_content(const Message &answer) {
   constexpr std::string_view name = R"("structuredContent")";
   const std::string_view result = answer[answer.scan->result];
-  mcp::Range out;
+  StructuredContent out;
   if (result.find(name) == std::string_view::npos) return out;
   mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
-    if (key != name) return true;
+    if (key != name) return;
+    ++out.count;
     const auto begin = static_cast<std::uint32_t>(key.data() - answer.bytes.data());
     const auto end = value.data() + value.size() - answer.bytes.data();
-    if (!value.starts_with('{')) out = {begin, static_cast<std::uint32_t>(end)};
-    return out.empty();
+    if (!value.starts_with('{')) out.foreign = {begin, static_cast<std::uint32_t>(end)};
   });
   return out;
 }
@@ -145,6 +152,11 @@ class StatelessAnswerForm final : public AnswerForm {
 
   void edit(const Message &answer, Splice *splice, std::string *room) const override {
     const mcp::Scan &scan = *answer.scan;
+    const StructuredContent structured = structured_content(answer);
+    if (scan.result_escapes || structured.count > 1) {
+      *room = edited(answer[scan.result]);
+      return splice->replace(scan.result, *room);
+    }
     std::array<mcp::Range, 5> gone;
     std::size_t count = 0;
     const auto remove = [&](mcp::Range member) {
@@ -156,7 +168,7 @@ class StatelessAnswerForm final : public AnswerForm {
     remove(scan.result_type);
     remove(scan.ttl_ms);
     remove(scan.cache_scope);
-    remove(foreign_structure(answer));
+    remove(structured.foreign);
     const std::string_view meta = mcp::member_value(answer[scan.result_meta]);
     if (auto kept = without_reserved(meta); kept.has_value() && kept->empty()) {
       remove(scan.result_meta);
@@ -174,10 +186,13 @@ class StatelessAnswerForm final : public AnswerForm {
     if (!result.starts_with('{')) return std::string(result);
     std::string out = "{";
     mcp::for_each_member(result, [&](std::string_view key, std::string_view value) {
-      if (key == R"("resultType")" || key == R"("ttlMs")" || key == R"("cacheScope")") return;
-      if (key == R"("structuredContent")" && !value.starts_with('{')) return;
+      const auto is = [name = key.substr(1, key.size() - 2)](std::string_view text) {
+        return mcp::json::same_text(name, text);
+      };
+      if (is("resultType") || is("ttlMs") || is("cacheScope")) return;
+      if (is("structuredContent") && !value.starts_with('{')) return;
       std::optional<std::string> meta;
-      if (key == R"("_meta")") meta = without_reserved(value);
+      if (is("_meta")) meta = without_reserved(value);
       if (meta.has_value() && meta->empty()) return;
       if (out.size() > 1) out += ',';
       out.append(key).append(":").append(meta.has_value() ? std::string_view(*meta) : value);

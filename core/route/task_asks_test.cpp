@@ -181,3 +181,34 @@ TEST_CASE("a request about a task ends with the last call that waits for the tas
   w.ask(R"({"jsonrpc":"2.0","id":)" + asked + R"(,"result":{"action":"accept"}})");
   CHECK(w.servers["s1"].replies.size() == 1);
 }
+
+TEST_CASE("a server may ask a client of 2026-07-28 only for what was declared to this server") {
+  TaskWorld w({"m1", "mfixed", "mown"});
+  const std::string form = R"({"method":"elicitation/create","params":{"message":"?"}})",
+                    roots = R"({"method":"roots/list"})";
+  const auto outcome = [&](const std::string &server, const std::string &requests,
+                           const std::string &capabilities) {
+    const std::size_t before = w.servers.at(server).got.size();
+    w.ask_alone("tools/call", R"("name":")" + server + R"(__job","arguments":{})", "ada",
+                capabilities);
+    w.await(server, before + 1);
+    w.result(server, R"({"resultType":"input_required","inputRequests":)" + requests + "}");
+    CHECK(w.told({"error", "code"}) == (w.told({"result"}).empty() ? "-32603" : ""));
+    return w.told({"result", "inputRequests"}) + w.told({"error", "message"});
+  };
+  const std::string both = R"({"elicitation":{},"roots":{}})", one = R"({"r":)" + roots + "}",
+                    two = R"({"f":)" + form + R"(,"r":)" + roots + "}",
+                    refusal = "asks for roots/list, which was not declared to it";
+  for (const std::string server : {"m1", "mfixed", "mown"}) {
+    INFO(server);
+    const bool declared = server != "m1";
+    for (const std::string &requests : {one, two}) {
+      const std::string text = outcome(server, requests, both);
+      CHECK((text == requests) == declared);
+      CHECK((text.find(refusal) != std::string::npos) == !declared);
+      CHECK(outcome(server, requests, R"({"elicitation":{}})").find(refusal) != std::string::npos);
+    }
+    const std::string only = R"({"f":)" + form + "}";
+    CHECK(outcome(server, only, both) == only);
+  }
+}

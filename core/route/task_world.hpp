@@ -44,7 +44,8 @@ struct TaskWorld : private ClientEnd {
   // `specs` are names of servers; those that begin with "m" are of 2026-07-28, those that begin
   // with "o" of 2025-06-18, and all others of 2025-11-25. Those that begin with "p" do not declare
   // tasks, those that begin with "n" do not declare tasks/cancel, and those that begin with "each"
-  // run per client. `revision` is that of the client with a session.
+  // run per client. Those that begin with "mfixed" have static roots, and those that begin with
+  // "mown" those of each client. `revision` is that of the client with a session.
   explicit TaskWorld(const std::vector<std::string> &specs, const bh_policy *policy = nullptr,
                      const std::string &revision = "2025-11-25") {
     RouterHooks hooks;
@@ -64,6 +65,12 @@ struct TaskWorld : private ClientEnd {
       ServerDef def;
       def.name = name;
       if (name.starts_with("each")) def.session = SessionScope::per_client;
+      if (name.starts_with("mfixed")) {
+        def.roots = RootsMode::static_list;
+        def.root_folders = {"/a"};
+      } else if (name.starts_with("mown")) {
+        def.roots = RootsMode::per_client;
+      }
       def.protocol = server.stateless        ? ProtocolPin::v2026_07_28
                      : name.starts_with("o") ? ProtocolPin::v2025_06_18
                                              : ProtocolPin::v2025_11_25;

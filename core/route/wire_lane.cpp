@@ -207,6 +207,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (e.call->task == TaskRole::about) note_task(*e.call, hand.target.resolved.original_token);
   const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
   e.call->answer_form = edge_->answer_form();
+  e.call->declared = caps_;
   const bool tasks = e.call->task != TaskRole::none;
   if (edge_->stateless()) meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
   std::string method_text;

@@ -240,9 +240,12 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
   void *ctx = context_.host.ctx();
   if (!is_batch(message)) return context_.up->message(ctx, handle_, exchange, bh::str(message));
+  // The callback may end the request or the stream on which the batch arrived, which frees its
+  // text.
+  const Wire wire = wire_;
   const bool whole = bh::json::for_each_element(message, [&](std::string_view element) {
     context_.up->message(ctx, handle_, exchange, bh::str(element));
-    return wire_ != Wire::closed && wire_ != Wire::down;
+    return wire_ == wire;
   });
   if (!whole)
     fail_exchange(exchange,
@@ -395,20 +398,24 @@ void Lane::close() {
   wire_ = Wire::closed;
   halt();
   queue_.clear();
-  if (!ends_session) return finish_close();
-  const std::string text = head("DELETE", definition_.url.target);
+  if (!ends_session || !delete_session()) return finish_close();
+  start_timer<&Lane::close_timer_, &Lane::finish_close>(context_.settings.delete_wait_ms);
+}
+
+// Starts the DELETE request for the session. If the lane turned out to be stateless, its revision
+// is not that of the session, so the request has none.
+bool Lane::delete_session() {
+  const std::string text = head("DELETE", definition_.url.target, !stateless());
   HttpRequest request;
   request.method = Method::del;
   request.head = text;
   request.target = definition_.url.target;
-  if (route_->start(request, session_delete_, &session_delete_.call, nullptr) != BH_OK)
-    return finish_close();
-  start_timer<&Lane::close_timer_, &Lane::finish_close>(context_.settings.delete_wait_ms);
+  return route_->start(request, session_delete_, &session_delete_.call, nullptr) == BH_OK;
 }
 
 void Lane::SessionDelete::over() {
   call = nullptr;
-  lane.finish_close();
+  if (lane.wire_ == Wire::closed) lane.finish_close();
 }
 
 void Lane::finish_close() {

@@ -128,6 +128,7 @@ class Lane {
   void release_hold();
   void open_stream();
   void reopen_stream(const EventStream::End &end);
+  bool delete_session();
   void finish_close();
   // Starts or restarts the timer, which calls `fn` after `ms`.
   template <bh_timer Lane::*timer, void (Lane::*fn)()>

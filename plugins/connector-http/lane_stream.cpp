@@ -122,9 +122,12 @@ void Lane::seek_timed_out() {
 }
 
 // Called when the server has turned out to have no sessions. An `initialize` request may have been
-// sent as well because the server responded late. Undoes its effects: the search for HTTP+SSE and
-// the session. The URL of a lane that found an HTTP+SSE endpoint is the profile's again.
+// sent as well because the server responded late. Undoes its effects: ends the search for HTTP+SSE
+// and the session, as far as the server's ID for it has arrived. The URL of a lane that found an
+// HTTP+SSE endpoint is the profile's again. May be called while an event of the stream is
+// delivered, so the stream's buffers must stay; it is not started again.
 void Lane::forget_initialize() {
+  if (wire_ == Wire::streamable && has_session()) delete_session();
   session_.clear();
   expect_initialized_ = false;
   initialize_kept_ = false;
@@ -133,7 +136,6 @@ void Lane::forget_initialize() {
   if (wire_ == Wire::streamable || definition_.http_sse_only) return;
   context_.host.timer_cancel(stream_timer_);
   stream_.stop();
-  stream_.forget();
   post_url_ = definition_.url;
   wire_ = Wire::streamable;
 }

@@ -179,10 +179,69 @@ TEST_CASE("the session of an initialize request that was sent as well is not use
   CHECK(f.seen.events[1].kind == Event::message);
   CHECK(f.seen.events[1].text.find("-32601") != std::string::npos);
   CHECK(f.count(Event::down, 1) == 0);
+  const auto deletes = [&server] {
+    const std::vector<Request> all = server.requests();
+    return std::count_if(all.begin(), all.end(), [](const Request &r) {
+      return r.method == "DELETE" && r.header("mcp-session-id") == "s-1" &&
+             !r.headers.contains("mcp-protocol-version");
+    });
+  };
+  REQUIRE(f.wait([&] { return deletes() == 1; }));
   for (const Request &r : server.requests()) {
-    CHECK(r.method == "POST");
-    CHECK_FALSE(r.headers.contains("mcp-session-id"));
+    CHECK((r.method == "POST") == !r.headers.contains("mcp-session-id"));
   }
+  REQUIRE(f.close(lane));
+  CHECK(deletes() == 1);
+}
+
+TEST_CASE("a batch ends with the response to server/discover that closes its HTTP+SSE stream") {
+  // Larger than the buffers that the parser keeps, and split, so that the parser owns the text.
+  const std::string padding(100'000, 'x');
+  const std::string batch = "[" + result(1, R"({"p":")" + padding + "\"}") + "," +
+                            result(9, R"({"p":")" + padding + "\"}") + "," + result(2) + "]";
+  std::atomic<bool> endpoint_used = false;
+  Server server([&](const Request &r, Peer &peer) {
+    if (r.method == "GET") {
+      peer.begin_events();
+      peer.event("event: endpoint\ndata: /messages\n\n");
+      for (int i = 0; i < 500 && !endpoint_used; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      const std::string text = "data: " + batch + "\n\n";
+      const std::size_t step = text.size() / 3;
+      for (std::size_t from = 0; from < text.size(); from += step) {
+        peer.event(text.substr(from, step));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      return peer.wait_closed();
+    }
+    if (r.target == "/messages") {
+      peer.answer(202, "", "", "");
+      endpoint_used = true;
+      return;
+    }
+    if (r.body == discover_text) return peer.wait_closed();
+    if (r.body == initialize_text) return peer.answer(404, "");
+    peer.answer(200, result(3));
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  f.seen.on_event = [&](const Event &e) {
+    if (e.kind != Event::message || f.seen.events.size() != 1) return;
+    f.abandon(lane, 1);
+    f.abandon(lane, 9);
+    f.ready(lane, "2026-07-28");
+    CHECK(f.send(lane, 3, call(3)) == BH_OK);
+  };
+  REQUIRE(f.send(lane, 1, discover_text) == BH_OK);
+  REQUIRE(f.send(lane, 9, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
+  REQUIRE(f.wait_events(2));
+  CHECK(f.seen.events[0].text == result(1, R"({"p":")" + padding + "\"}"));
+  CHECK(f.seen.events[0].exchange == 0);
+  CHECK(f.seen.events[1].text == result(3));
+  CHECK(f.seen.events[1].exchange == 3);
+  CHECK(f.seen.events.size() == 2);
+  CHECK(server.requests().back().target == "/mcp");
   REQUIRE(f.close(lane));
 }
 
