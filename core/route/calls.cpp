@@ -219,7 +219,7 @@ Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &dec
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
     hand.arguments = decision.replacement;
-    if (!hand.message.scan->arguments.empty() && !is_task_method(call.method)) return on;
+    if (!hand.message.scan->arguments.empty() && has_arguments(call.method)) return on;
     refuse(call, Gate::refusal(decision.rule, "there are no arguments to rewrite"));
     return std::nullopt;
   }

@@ -99,8 +99,7 @@ Gate::Decision Judge::decide_checked(const Call &call, const Message &message, c
   request.flags = flags;
   std::string extra;
   if (gate_.reads_arguments()) {
-    // A request about a task has no arguments: a member of this name is in `extra`.
-    if (!is_task_method(scan.method)) request.arguments = bh::str(message[scan.arguments]);
+    if (has_arguments(scan.method)) request.arguments = bh::str(message[scan.arguments]);
     if (scan.method == mcp::Method::completion_complete) {
       request.argument = bh::str(message[scan.argument]);
       request.context = bh::str(message[scan.context]);

@@ -22,6 +22,12 @@ namespace bulkhead {
 // that fit neither, the result also contains the complete error. `error` must be an object.
 std::string error_as_result(std::string_view error);
 
+// Returns true if the method's params have `arguments`. In other requests, a member of this name is
+// unknown: rules find it in mcp.request.extra, and cannot rewrite it.
+constexpr bool has_arguments(mcp::Method method) noexcept {
+  return method == mcp::Method::tools_call || method == mcp::Method::prompts_get;
+}
+
 class Judge {
  public:
   Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)

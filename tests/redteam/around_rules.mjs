@@ -69,6 +69,30 @@ both('no member of an error carries a blocked text', async (t, args) => {
   assert.deepEqual(leaked, []);
 });
 
+// MCP defines `arguments` only for tools and prompts. A client must not be able to satisfy a condition on
+// arguments with a member of this name in another request.
+both('a member arguments in other requests is not what rules call arguments', async (t, args) => {
+  const log = t.path('log');
+  const condition = '!(has(mcp.request.arguments.path) && mcp.request.arguments.path.startsWith("/safe/"))';
+  const gateway = await t.gateway(server('--tool', 'a', '--resource', 'file:///r', '--prompt', 'p', '--log', log) + rule('safe', 'mcp.request', condition), { args });
+  const client = await t.http(gateway);
+  await ready(client);
+  const [{ uri }] = (await client.call('resources/list')).resources;
+  const safe = '"arguments":{"path":"/safe/x"}';
+  const refused = {
+    'resources/read': `{"uri":"${uri}",${safe}}`,
+    'resources/subscribe': `{"uri":"${uri}",${safe}}`,
+    'completion/complete': `{"ref":{"type":"ref/prompt","name":"s__p"},"argument":{"name":"x","value":"y"},${safe}}`,
+  };
+  for (const [method, params] of Object.entries(refused)) {
+    await assert.rejects(client.request(method, params), /safe/, method);
+  }
+  assert.deepEqual(received(log), []);
+  await client.request('tools/call', `{"name":"s__a",${safe}}`);
+  await client.request('prompts/get', `{"name":"s__p",${safe}}`);
+  assert.equal(received(log).length, 2);
+});
+
 both('the error of a failed server contains no credentials of the profile', async (t, args) => {
   const credential = 'Zq7kkLm9pwXyZ00';
   const dying = (name, text) => {
