@@ -70,7 +70,9 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
   const auto capabilities = [](const std::string &more) {
     return R"({"extensions":{"io.modelcontextprotocol/tasks":{}})" + more + "}";
   };
-  w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})");
+  // Requests about the task use the connection on which it was created, with these capabilities.
+  const std::string both = R"(,"elicitation":{},"sampling":{})";
+  w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})", "ada", capabilities(both));
   w.result("m1", R"({"resultType":"task","taskId":"1","status":"working"})");
   const std::string id = w.told({"result", "taskId"});
   const auto poll = [&](const std::string &members, const std::string &declared) {
@@ -85,14 +87,13 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
     INFO(text);
     CHECK(text.find(why) != std::string::npos);
   };
-  const std::string both = R"(,"elicitation":{},"sampling":{})";
   for (const std::string &request : {form, sampling}) {
     const std::string one = R"({"k":)" + request + "}",
                       two = R"({"a":)" + form + R"(,"b":)" + request + "}";
     CHECK(poll(requests(one), both) == one);
     CHECK(poll(requests(two), both) == two);
-    refused(poll(requests(one), ""), "which the client has not declared");
-    refused(poll(requests(two), R"(,"sampling":{})"), "which the client has not declared");
+    refused(poll(requests(one), ""), "which was not declared to it");
+    refused(poll(requests(two), R"(,"sampling":{})"), "which was not declared to it");
   }
   CHECK(poll(requests("{}"), "") == "{}");
   CHECK(poll(R"("statusMessage":"m")", "").empty());
@@ -109,7 +110,7 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
   w.result("m1", R"({"resultType":"task","taskId":"2","status":"input_required","inputRequests":)"
                  R"({"k":)" +
                      form + "}}");
-  CHECK(w.told({"error", "message"}).find("has not declared") != std::string::npos);
+  CHECK(w.told({"error", "message"}).find("was not declared") != std::string::npos);
   poll(requests("{}") + R"(,"requestState":"raw")", both);
   CHECK(w.told({"result", "requestState"}) == R"("raw")");
 }
