@@ -284,7 +284,7 @@ test('tasks/update is evaluated and counted like a call of the tool', async (t) 
     bytes: { on: 'mcp.request', if: 'mcp.request.tool_name == "asks"', decision: 'block', over: { bytes: 8000, by: ['tool'] } },
   };
   const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, log) }, security: { rules: { mcp: rules } } });
-  const client = await statelessOf(t, gateway);
+  const client = await statelessOf(t, gateway, declaring({ elicitation: {} }));
   const update = (taskId, name) => ({ taskId, inputResponses: { who: { action: 'accept', content: { name } } } });
   const [one, two] = [await client.start('a__asks'), await client.start('a__asks')];
   for (const { taskId } of [one, two]) {
