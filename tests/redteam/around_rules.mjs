@@ -25,7 +25,7 @@ const post = (client, body) => client.exchange('POST', { body, headers: client.h
 function received(log) {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< '));
-  return lines.filter((line) => !/"method":"(initialize|notifications\/initialized|[a-z]+\/([a-z]+\/)?list)"/.test(line));
+  return lines.filter((line) => !/"method":"(initialize|server\/discover|notifications\/initialized|[a-z]+\/([a-z]+\/)?list)"/.test(line));
 }
 const ready = (client) => until('the server is there', async () => (await client.toolNames()).length > 0);
 function reload(gateway) {
