@@ -66,7 +66,7 @@ TEST_CASE("a server without these methods learns only of changes") {
   w.ended();
   CHECK_FALSE(w.subscribe(w.second, "note:///2"));
   w.ended();
-  CHECK(w.unsubscribe(w.first, "note:///3"));        // nobody watches it
+  CHECK(w.unsubscribe(w.first, "note:///3"));        // no client watches it
   CHECK(w.unsubscribe(w.first, "note:///2"));        // another client watches it
   CHECK_FALSE(w.unsubscribe(w.first, "note:///1"));  // changes what the lane watches
   CHECK(w.unsubscribe(w.first, "note:///1"));

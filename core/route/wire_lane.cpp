@@ -360,16 +360,19 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   }
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
-  const Digits id(e->id);
-  const std::string with_meta = meta_for(nullptr).added_to(params);
+  send_own(*e, meta_for(nullptr).added_to(params), headers_for(*edge_, method));
+}
+
+void WireLane::send_own(Exchange &e, std::string_view params, std::span<const bh_header> headers) {
+  const Digits id(e.id);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id.view()),
                           bh::str(R"(,"method":")"),
-                          bh::str(mcp::to_string(method)),
+                          bh::str(mcp::to_string(e.method)),
                           bh::str(R"(","params":)"),
-                          bh::str(with_meta),
+                          bh::str(params),
                           bh::str("}")};
-  send_request(*e, parts, 7, 0, headers_for(*edge_, method));
+  send_request(e, parts, 7, 0, headers);
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,

@@ -178,6 +178,8 @@ class WireLane final : public Lane, private Listening::Wire {
   void rejected(std::uint64_t exchange, std::string_view reason) override;
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
+  // Sends a request of the lane itself. `params` is a JSON object.
+  void send_own(Exchange &exchange, std::string_view params, std::span<const bh_header> headers);
   // Returns the headers for a request that uses this edge. The result is empty if the server needs
   // none.
   Result<std::span<const bh_header>> headers_for(const ServerEdge &edge,

@@ -109,12 +109,8 @@ bool WireLane::send_listen(const std::string &filter, std::uint64_t *exchange) {
   attach(*e);
   *exchange = e->id;
   for (auto &[uri, watch] : watches) watch.listen = e->id;
-  const Digits id(e->id);
-  const std::string params = meta_for(nullptr).added_to(R"({"notifications":)" + filter + "}");
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id.view()),
-                          bh::str(R"(,"method":"subscriptions/listen","params":)"), bh::str(params),
-                          bh::str("}")};
-  send_request(*e, parts, 5, 0, headers_for(*edge_, e->method));
+  send_own(*e, meta_for(nullptr).added_to(R"({"notifications":)" + filter + "}"),
+           headers_for(*edge_, e->method));
   return true;
 }
 

@@ -75,18 +75,9 @@ void WireLane::cancel_task(std::string_view id) {
   if (e == nullptr) return;
   e->takes_place = false;
   cancels_.push_back(e->id);
-  const Digits number(e->id);
-  const std::string params =
-      meta_for(nullptr, true).added_to(R"({"taskId":)" + std::string(id) + "}");
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
-                          bh::str(number.view()),
-                          bh::str(R"(,"method":")"),
-                          bh::str(mcp::to_string(method)),
-                          bh::str(R"(","params":)"),
-                          bh::str(params),
-                          bh::str("}")};
   const auto headers = headers_for(*edge_, {method, mcp::to_string(method), name, {}});
-  send_request(*e, parts, 7, 0, headers.value_or(std::span<const bh_header>{}));
+  send_own(*e, meta_for(nullptr, true).added_to(R"({"taskId":)" + std::string(id) + "}"),
+           headers.value_or(std::span<const bh_header>{}));
 }
 
 std::size_t WireLane::open_cancels() {
