@@ -19,7 +19,7 @@ namespace bulkhead {
 
 // The replacement for an error from a server.
 struct ReplacedError {
-  std::int32_t error_code = 0;  // 0: `text` is a result
+  std::int32_t error_code = 0;  // 0: the client receives the text as a result with isError
   std::string text;             // empty: only the code is replaced
 };
 

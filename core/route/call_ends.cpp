@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/upstream.hpp"
@@ -133,6 +134,18 @@ void CallEnds::fail_and_retract(Call &call, std::int32_t error_code, std::string
   }
   fail(call, error_code, text, outcome);
   place.retract({}, nullptr);
+}
+
+void CallEnds::fail_as_result(Call &call, std::string_view text) {
+  if (call.method != mcp::Method::tools_call) {
+    return fail(call, code::internal_error, text, BH_OUTCOME_ERROR);
+  }
+  std::string result = R"({"content":[{"type":"text","text":)";
+  bh::json::append_quoted(&result, text);
+  result += R"(}],"isError":true})";
+  const bool may_have_run = call.account.dispatched;
+  finish(call, BH_OUTCOME_OK, result.size(), {}, {}, result);
+  needs_.answers.result(call.request.reply, call.request.id, result, may_have_run);
 }
 
 // ---- events ----------------------------------------------------------------------------------

@@ -85,6 +85,10 @@ class CallEnds {
   void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
                         std::uint32_t outcome);
 
+  // Ends a call that its server cannot finish. A tool call gets a result with isError instead of an
+  // error, so that the client's model sees the text.
+  void fail_as_result(Call &call, std::string_view text);
+
   // Ends an exchange that belongs to its lane rather than to a call.
   void drop(Exchange &exchange);
 

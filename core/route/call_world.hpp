@@ -58,13 +58,12 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   CallParking parking{profile.limits, deadlines, waiting};
   CallEnds ends{{*loop, table, loop_of_calls, exchange_table, parking, desk, recorder, answers,
                  asks, attribution, subscriptions, draining_servers, on_unanswered}};
-  InputRounds rounds{
-      {table, loop_of_calls, parking, deadlines, asks, ends,
-       [this](Call &call) { calls.repeat(call); },
-       [this](Call &call, std::string_view text) { call_answers.fail_as_result(call, text); },
-       [](std::string_view) { return nullptr; }}};
+  InputRounds rounds{{table, loop_of_calls, parking, deadlines, asks, ends,
+                      [this](Call &call) { calls.repeat(call); },
+                      [](std::string_view) { return nullptr; }}};
+  AnswerBridge bridge{{*loop, gate, ends, rounds}};
   CallAnswers call_answers{{*loop, counters, loop_of_calls, gate, judge, checks, parking, recorder,
-                            answers, asks, ends, rounds, on_unanswered, [] {}}};
+                            answers, asks, ends, bridge, on_unanswered, [] {}}};
   Calls calls{{profile.limits,
                counters,
                table,

@@ -56,13 +56,13 @@ void ClientAnswers::answer(const ReplyTo &reply, const bh_str *parts, std::uint3
   on_sent_();
 }
 
-void ClientAnswers::result(const ReplyTo &reply, std::string_view id_token,
-                           std::string_view result) {
+void ClientAnswers::result(const ReplyTo &reply, std::string_view id_token, std::string_view result,
+                           bool may_have_run) {
   std::string formed;
   if (reply.form != nullptr) result = formed = formed_result(*reply.form, result);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
                           bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
-  answer(reply, parts, 5, 0, false);
+  answer(reply, parts, 5, 0, may_have_run);
 }
 
 void ClientAnswers::error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,

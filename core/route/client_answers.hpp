@@ -69,7 +69,8 @@ class ClientAnswers {
   // records are committed. may_have_run is true if a server may have executed the request.
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
-  void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
+  void result(const ReplyTo &reply, std::string_view id_token, std::string_view result,
+              bool may_have_run = false);
   // If http_status is 0, the client's protocol generation determines the error code and the HTTP
   // status.
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,

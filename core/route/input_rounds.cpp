@@ -46,7 +46,7 @@ void InputRounds::begin(Call &call, const Message &answer) {
                                 about_task ? call.bridge->answered : std::set<std::string>{});
   if (!round) {
     const std::string text = server_of(call) + round.error().text;
-    if (round.error().code == BH_E_DENIED) return needs_.fail(call, text);
+    if (round.error().code == BH_E_DENIED) return needs_.ends.fail_as_result(call, text);
     return fail(code::internal_error, text);
   }
   input.round = *std::move(round);
@@ -130,7 +130,7 @@ void InputRounds::proceed(Call &call) {
   CallInput &input = *call.input;
   if (!input.failure.empty()) {
     withdraw(call);
-    return needs_.fail(call, std::exchange(input.failure, {}));
+    return needs_.ends.fail_as_result(call, std::exchange(input.failure, {}));
   }
   input.members = input.round.members();
   input.round = {};

@@ -45,8 +45,6 @@ class InputRounds {
     CallEnds &ends;
     // Sends a parked call again.
     std::function<void(Call &)> repeat;
-    // Ends the call because its client cannot provide the input that the server asks for.
-    std::function<void(Call &, std::string_view text)> fail;
     // The folders that the profile declares as roots of this server; null if it declares none.
     std::function<const std::vector<std::string> *(std::string_view server)> static_roots;
   };

@@ -89,16 +89,15 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
              [this](const CreatedTask &task) {
                if (WireLane *lane = wires_.find(task.lane)) lane->cancel_task(task.id);
              }}),
-      rounds_(
-          {call_table_, loop_, parking_, deadlines_, asks_, ends_,
-           [this](Call &call) { calls_.repeat(call); },
-           [this](Call &call, std::string_view text) { call_answers_.fail_as_result(call, text); },
-           [this](std::string_view server) { return static_roots(upstreams_, server); }}),
+      rounds_({call_table_, loop_, parking_, deadlines_, asks_, ends_,
+               [this](Call &call) { calls_.repeat(call); },
+               [this](std::string_view server) { return static_roots(upstreams_, server); }}),
       task_rounds_({profile.limits, reactor, rounds_, ends_}),
+      bridge_({reactor, gate_, ends_, rounds_, &states_, profile.limits.ask_timeout_ms,
+               &task_answers_, &task_rounds_}),
       call_answers_({reactor, counters_, loop_, gate_, judge_, duplicate_checks_, parking_,
-                     recorder_, answers_, asks_, ends_, rounds_, hooks_.on_unanswered,
-                     hooks_.on_idle, &states_, profile.limits.ask_timeout_ms, &task_answers_,
-                     &task_rounds_}),
+                     recorder_, answers_, asks_, ends_, bridge_, hooks_.on_unanswered,
+                     hooks_.on_idle}),
       calls_({profile.limits,
               counters_,
               call_table_,

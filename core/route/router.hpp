@@ -147,6 +147,7 @@ class Router final {
   CallEnds ends_;
   InputRounds rounds_;
   TaskRounds task_rounds_;
+  const AnswerBridge bridge_;
   CallAnswers call_answers_;
   Calls calls_;
   ClientInputs inputs_;

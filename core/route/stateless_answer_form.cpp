@@ -231,9 +231,7 @@ class StatelessAnswerForm final : public AnswerForm {
     if (client.same_generation || method != mcp::Method::tools_call) {
       return ReplacedError{code::internal_error, text};
     }
-    std::string result = R"({"content":[{"type":"text","text":)";
-    bh::json::append_quoted(&result, text);
-    return ReplacedError{0, result + R"(}],"isError":true})"};
+    return ReplacedError{0, text};
   }
 };
 
