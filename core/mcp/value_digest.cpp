@@ -15,7 +15,7 @@
 namespace bulkhead::mcp {
 namespace {
 
-static_assert(std::tuple_size_v<ValueDigest> == crypto_hash_sha256_BYTES);
+static_assert(std::tuple_size_v<ValueDigest> == crypto_generichash_BYTES);
 
 std::string_view inside(std::string_view token) noexcept {
   return token.substr(1, token.size() - 2);
@@ -37,23 +37,31 @@ bool is_less(std::string_view a, std::string_view b) noexcept {
   return left.done() && !right.done();
 }
 
+bool is_compared_as_written(std::string_view json) noexcept {
+  if (json.size() > max_canonical_bytes) return true;
+  return std::count_if(json.begin(), json.end(), [](char c) { return c == ',' || c == ':'; }) >
+         max_canonical_marks;
+}
+
 // Hashes the canonical form of one value. Each scalar begins with a tag. Strings and numbers end
 // with the byte FF, which never occurs in UTF-8.
 class CanonicalHash {
  public:
-  CanonicalHash() noexcept { crypto_hash_sha256_init(&state_); }
+  CanonicalHash() noexcept {
+    crypto_generichash_init(&state_, nullptr, 0, std::tuple_size_v<ValueDigest>);
+  }
 
   void bytes(std::string_view text) noexcept {
-    crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char *>(text.data()),
+    crypto_generichash_update(&state_, reinterpret_cast<const unsigned char *>(text.data()),
                               text.size());
   }
   void digest(const ValueDigest &digest) noexcept {
-    crypto_hash_sha256_update(&state_, digest.data(), digest.size());
+    crypto_generichash_update(&state_, digest.data(), digest.size());
   }
   void count(std::uint64_t n) noexcept {
     unsigned char text[8];
     for (int i = 0; i < 8; ++i) text[i] = static_cast<unsigned char>(n >> (8 * i));
-    crypto_hash_sha256_update(&state_, text, sizeof text);
+    crypto_generichash_update(&state_, text, sizeof text);
   }
   // `text` is a string token without quotes.
   void string(std::string_view text) noexcept {
@@ -84,7 +92,7 @@ class CanonicalHash {
   }
   ValueDigest finish() noexcept {
     ValueDigest out;
-    crypto_hash_sha256_final(&state_, out.data());
+    crypto_generichash_final(&state_, out.data(), out.size());
     return out;
   }
 
@@ -113,7 +121,7 @@ class CanonicalHash {
     bytes({digits, static_cast<std::size_t>(end - digits)});
   }
 
-  crypto_hash_sha256_state state_;
+  crypto_generichash_state state_;
 };
 
 // Computes the digest of a value. An array's elements are hashed in order. For an object, each
@@ -191,6 +199,12 @@ class DigestWalk {
 }  // namespace
 
 std::optional<ValueDigest> value_digest(std::string_view json) {
+  if (is_compared_as_written(json)) {
+    CanonicalHash hash;
+    hash.bytes("W");  // no canonical form begins with this tag
+    hash.bytes(json);
+    return hash.finish();
+  }
   DigestWalk walk;
   if (!bh::json::walk(json, walk)) return std::nullopt;
   return walk.finish();

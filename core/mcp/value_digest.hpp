@@ -10,6 +10,10 @@
 // - Numbers are equal if their exact values are equal (see json_number.hpp): 1, 1.0 and 10e-1 are
 //   equal, but 0.1 and 0.1000000000000000055 are not. -0 equals 0.
 //
+// To limit the time on the I/O thread (about 10 ms), a text of more than max_canonical_bytes, or
+// with more than max_canonical_marks commas and colons, is compared as written. SDKs write the same
+// value in the same way each time.
+//
 // In all doubtful cases, equal values may have different digests, but different values never have
 // the same digest.
 //
@@ -17,14 +21,19 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
 namespace bulkhead::mcp {
 
-using ValueDigest = std::array<unsigned char, 32>;  // SHA-256 of a canonical form
+using ValueDigest = std::array<unsigned char, 32>;  // BLAKE2b of a canonical form
 
-// Returns nullopt if the text is not a single JSON value or has more than 128 levels. Runs in one
+inline constexpr std::size_t max_canonical_bytes = 1u << 20;
+inline constexpr std::ptrdiff_t max_canonical_marks = 8192;
+
+// Returns nullopt if a text that is not compared as written is not a single JSON value or has more
+// than 128 levels. Runs in one
 // pass without recursion. Needs 48 bytes of memory for each member of the objects that are open at
 // the same time.
 std::optional<ValueDigest> value_digest(std::string_view json);

@@ -164,6 +164,25 @@ TEST_CASE("value digest: members with one name keep their order") {
   CHECK(value_digest(R"({"a":1,"a":1})") != value_digest(R"({"a":1})"));
 }
 
+TEST_CASE("value digest: a text that is too large for the I/O thread is compared as written") {
+  const auto object = [](std::size_t members, std::string_view space) {
+    std::string out = "{";
+    for (std::size_t i = 0; i < members; ++i) {
+      if (out.size() > 1) out.append(",").append(space);
+      out.append("\"").append(std::to_string(i)).append("\":1");
+    }
+    return out + "}";
+  };
+  CHECK(value_digest(object(4000, "")) == value_digest(object(4000, " ")));
+  CHECK(value_digest(object(5000, "")) != value_digest(object(5000, " ")));
+  CHECK(value_digest(object(5000, "")) == value_digest(object(5000, "")));
+  const std::string text(max_canonical_bytes, 'x');
+  CHECK(value_digest("[\"" + text + "\"]") != value_digest("[\"" + text + "\" ]"));
+  CHECK(value_digest("[\"" + text + "\"]") == value_digest("[\"" + text + "\"]"));
+  CHECK(value_digest("[\"" + text.substr(8) + "\"]") ==
+        value_digest("[ \"" + text.substr(8) + "\"]"));
+}
+
 TEST_CASE("value digest: lone surrogates are distinct") {
   const std::vector<std::string> texts = {R"("\ud800")",       R"("\udfff")", R"("\ufffd")",
                                           R"("\ud800\ud800")", "\"\uFFFD\"",  R"("\ud800x")"};
