@@ -1,13 +1,13 @@
-// Limits how many sets of capabilities clients of MCP 2026-07-28 can cause to be in use. Such
-// clients declare capabilities with each request, and lanes are keyed by the capabilities that are
-// declared to servers. Without this limit, a client that changes its set with each request could
+// Limits how many sets of capabilities the clients of one protocol generation can cause to be in
+// use. Lanes are keyed by the capabilities that are declared to servers. Without this limit, a
+// client that declares another set in each session or (MCP 2026-07-28) with each request could
 // start any number of connections.
 //
-// At the limit, the least recently used set makes room for another one, if no request uses it and
-// it has been idle for a while. A client that uses max_sets sets again before they have been idle
-// for that time keeps other clients from using their sets.
+// At the limit, the least recently used set makes room for another one, if no session or request
+// uses it and it has been idle for a while. A client that uses all sets again before they have been
+// idle for that time keeps other clients from using their sets.
 //
-// Used on the I/O thread. Owned by the client edge. Limit: max_sets, not counting the empty set.
+// Used on the I/O thread. Owned by the client edge. The limit does not count the empty set.
 #pragma once
 
 #include <algorithm>
@@ -22,19 +22,21 @@ namespace bulkhead {
 
 class CapabilitySets {
  public:
-  static constexpr std::size_t max_sets = 4;
+  static constexpr std::size_t for_requests = 4, for_sessions = 8;
   // A set that was used within this time, or within limits.idle_view_ms if that is shorter, is not
   // replaced. Each replacement starts and stops processes.
   static constexpr std::uint64_t max_idle_ms = 5'000;
 
+  explicit CapabilitySets(std::size_t max_sets) : max_sets_(max_sets) {}
+
   struct Admitted {
     ClientCaps caps = 0;      // the set to use
     ClientCaps replaced = 0;  // the set that made room for it; 0: none
-    // While a copy of this exists, a request uses the set. Null for the empty set.
+    // While a copy of this exists, a session or request uses the set. Null for the empty set.
     std::shared_ptr<const void> use{};
   };
-  // Returns the set to use for a request that declares `caps`: the same set or, if the limit has
-  // been reached and no set can be replaced, its largest known subset.
+  // Returns the set to use for a session or request that declares `caps`: the same set or, if the
+  // limit has been reached and no set can be replaced, its largest known subset.
   Admitted admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const ClientCaps others = caps & ~cap::shareable;
     const ClientCaps wanted = caps & cap::shareable;
@@ -44,7 +46,7 @@ class CapabilitySets {
       set.used_ns = now_ns;
       return {caps, 0, set.use};
     }
-    if (sets_.size() < max_sets) {
+    if (sets_.size() < max_sets_) {
       sets_.push_back({wanted, now_ns});
       return {caps, 0, sets_.back().use};
     }
@@ -78,6 +80,7 @@ class CapabilitySets {
     return largest;
   }
 
+  const std::size_t max_sets_;
   std::vector<Set> sets_;
 };
 

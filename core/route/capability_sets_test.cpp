@@ -10,7 +10,7 @@ constexpr std::uint64_t idle_ns = 1'000;
 constexpr ClientCaps forms = cap::elicitation | cap::elicitation_form;
 
 struct Sets {
-  CapabilitySets sets;
+  CapabilitySets sets{CapabilitySets::for_requests};
   ClientCaps replaced = 0;
   std::shared_ptr<const void> use;  // of the last admitted request
 

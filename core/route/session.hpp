@@ -61,6 +61,7 @@ struct Session {
   bool has_sessionless = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
+  std::shared_ptr<const void> capability_set;  // keeps `caps` in use; see CapabilitySets
   int log_level = -1;          // -1: never set
   std::uint64_t start_ns = 0;  // in this process
   std::uint64_t calls = 0;     // requests to servers, including refused ones
@@ -82,8 +83,6 @@ struct Session {
   // For a sessionless message: the transport's session in which it arrived, or 0 if there is none.
   bh_session connection = 0;
   std::string request_id;  // its id token; set if there is a connection, or it listens
-  // For a sessionless message: keeps its set of capabilities in use; see CapabilitySets.
-  std::shared_ptr<const void> capability_set;
   // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of sessionless requests that arrived in this session and have not been answered
@@ -96,6 +95,10 @@ struct Session {
     return initialized ? revisions[revision] : std::string_view();
   }
 
+  // Returns the number that identifies the client in rules, records and approvals: the handle of
+  // its session or connection or, for sessionless requests without a connection, the number that
+  // all requests from its peer have (ClientLoad::client).
+  std::uint64_t client() const noexcept { return load != nullptr ? load->client : handle; }
   // Returns the handle under which the transport knows the session.
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 

@@ -1,5 +1,6 @@
 #include "route/session_edge.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -56,12 +57,25 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
   needs_.answers.result(request, initialize_result(s, needs_.profile));
 }
 
+// Returns the capabilities of the session: those that the client declares or, if too many sets are
+// in use, fewer of them.
+ClientCaps SessionEdge::admit(Session &s, ClientCaps caps) {
+  const std::uint64_t idle_ms =
+      std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
+  s.capability_set = nullptr;
+  const auto admitted = capability_sets_.admit(caps, needs_.reactor.now_ns(), idle_ms * 1'000'000u);
+  if (admitted.replaced != 0) needs_.views.retire(admitted.replaced);
+  s.capability_set = admitted.use;
+  return admitted.caps;
+}
+
 // Starts or restarts a session. In-flight calls continue. All other state of the client is
 // discarded. If servers run only for this session, the session keeps its previous capabilities:
 // otherwise, a client could restart these servers as often as it likes, even while they handle its
 // calls.
 void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   const bool own = s.view != nullptr && s.view->session != 0;
+  if (!own) caps = admit(s, caps);
   const bool stays = own || (s.view != nullptr && s.caps == caps);
   s.revision = revision;
   if (!own) s.caps = caps;

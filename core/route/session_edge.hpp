@@ -12,6 +12,7 @@
 #include "route/approval_desk.hpp"
 #include "route/asks.hpp"
 #include "route/call_ends.hpp"
+#include "route/capability_sets.hpp"
 #include "route/client_edge.hpp"
 #include "route/client_requests.hpp"
 #include "route/counters.hpp"
@@ -37,6 +38,7 @@ class SessionEdge final : public ClientEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     SessionJournal &journal;
+    Reactor &reactor;
     // Called when a message to this server was dropped because it could not be rewritten.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
@@ -55,6 +57,7 @@ class SessionEdge final : public ClientEdge {
 
  private:
   void initialize(Session &session, Incoming &request);
+  ClientCaps admit(Session &session, ClientCaps caps);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void set_log_level(Session &session, Incoming &request);
   void pass_progress(Session &session, const Message &message);
@@ -62,6 +65,7 @@ class SessionEdge final : public ClientEdge {
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
 
   const Needs needs_;
+  CapabilitySets capability_sets_{CapabilitySets::for_sessions};
 };
 
 }  // namespace bulkhead

@@ -75,7 +75,7 @@ class StatelessEdge final : public ClientEdge {
 
   const Needs needs_;
   StatelessForm plain_{false}, cacheable_{true};
-  CapabilitySets capability_sets_;
+  CapabilitySets capability_sets_{CapabilitySets::for_requests};
   std::string server_name_;  // the name in the forms
   ClaimedName last_name_;    // of the previous request
 };
