@@ -10,9 +10,9 @@ namespace bulkhead {
 template <class Ar>
 void archive(Ar &ar, ServerStatus &v) {
   auto &[name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
-         requested_roots, unapproved_tools, unapproved_hidden] = v;
+         connections, requested_roots, unapproved_tools, unapproved_hidden] = v;
   ar(name, type, protocol, state, reason, tools, resources, prompts, restarts, in_flight,
-     requested_roots, unapproved_tools, unapproved_hidden);
+     connections, requested_roots, unapproved_tools, unapproved_hidden);
 }
 
 template <class Ar>

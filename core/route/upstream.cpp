@@ -173,15 +173,17 @@ std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) co
   return std::min(timeout, limits.timeout_ceiling_ms);
 }
 
+static bool is_open(const Lane &lane) noexcept {
+  return lane.state() == LaneState::ready || lane.state() == LaneState::connecting;
+}
+
 // Returns the first lane, which serves clients without capabilities and lives as long as the
 // gateway. If the server is lazy and only lanes for clients with capabilities are running, returns
 // the first of those. Returns null if there are no lanes.
 const Lane *Upstream::shown_lane() const noexcept {
   if (lanes_.empty()) return nullptr;
-  const auto runs = [](const auto &lane) {
-    return lane->state() == LaneState::ready || lane->state() == LaneState::connecting;
-  };
-  const auto running = std::find_if(lanes_.begin(), lanes_.end(), runs);
+  const auto running =
+      std::find_if(lanes_.begin(), lanes_.end(), [](const auto &lane) { return is_open(*lane); });
   const bool first = !lanes_.front()->sleeps() || running == lanes_.end();
   return first ? lanes_.front().get() : running->get();
 }
@@ -204,6 +206,7 @@ ServerStatus Upstream::status() const {
   for (const auto &lane : lanes_) {
     status.restarts += lane->restarts();
     status.in_flight += lane->in_flight;
+    if (is_open(*lane)) ++status.connections;
   }
   if (lanes_.empty() && !def_.lazy) return status;
   const Lane *shown = shown_lane();

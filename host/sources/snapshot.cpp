@@ -20,7 +20,7 @@ void add_servers(Writer &out, const std::vector<ServerStatus> &servers) {
     out.member("state", to_string(server.state)).member("reason", server.reason);
     out.member("tools", server.tools).member("resources", server.resources);
     out.member("prompts", server.prompts).member("restarts", server.restarts);
-    out.member("in_flight", server.in_flight);
+    out.member("in_flight", server.in_flight).member("connections", server.connections);
     out.member("requested_roots", server.requested_roots);
     out.member("unapproved_tools", server.unapproved_tools);
     out.member("unapproved_hidden", server.unapproved_hidden).end_object();
@@ -103,6 +103,7 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
     server.prompts = static_cast<std::uint32_t>(member_number(item, "prompts"));
     server.restarts = static_cast<std::uint32_t>(member_number(item, "restarts"));
     server.in_flight = member_number(item, "in_flight");
+    server.connections = static_cast<std::uint32_t>(member_number(item, "connections"));
     server.requested_roots = mcp::member(item, "requested_roots") == "true";
     server.unapproved_tools = static_cast<std::uint32_t>(member_number(item, "unapproved_tools"));
     server.unapproved_hidden = mcp::member(item, "unapproved_hidden") == "true";
@@ -160,6 +161,9 @@ std::string with_notes(const ServerStatus &server, std::string out) {
     if (!note.empty()) out += (out.empty() ? "" : "; ") + note;
   };
   add(unapproved_note(server));
+  if (server.connections > 1) {
+    add(counted(server.connections, server.type == "stdio" ? "process" : "connection"));
+  }
   if (server.requested_roots) add("requests roots; roots is \"off\"");
   return out;
 }

@@ -334,6 +334,21 @@ test('red team: a request starts only the lazy server that it names', async (t) 
   }
 }, { timeout: 60_000 });
 
+test('red team: clients that declare ever other capabilities start a limited number of processes', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x'), b: fake('--tool', 'y') } });
+  const samplings = [undefined, {}, { tools: {} }, { context: {} }, { tools: {}, context: {} }];
+  const elicitations = [undefined, {}, { form: {} }, { url: {} }, { form: {}, url: {} }];
+  for (const sampling of samplings) {
+    for (const elicitation of elicitations) {
+      const client = await t.http(gateway, { capabilities: { ...(sampling && { sampling }), ...(elicitation && { elicitation }) } });
+      await until('the tools are listed', async () => (await client.toolNames()).length === 2);
+    }
+  }
+  const { servers } = await statusOf(gateway);
+  // Eight sets, and the empty one.
+  assert.deepEqual(servers.map(({ name, connections }) => [name, connections]), [['a', 9], ['b', 9]]);
+}, { timeout: 60_000 });
+
 // Terminal escape sequences that start with one or two bytes, line endings, invisible characters,
 // and characters that change the text direction.
 test('red team: names with control or invisible characters are not offered, and are reported with escapes', async (t) => {
