@@ -45,10 +45,10 @@ template <class Ar>
 void archive(Ar &ar, ApprovalQuestion &v) {
   auto &[id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest,
          tool_digest, definition, rule, reason, process_name, principal, transport, peer,
-         claimed_name, session, asked_unix_ms, expires_unix_ms] = v;
+         claimed_name, session, has_session, asked_unix_ms, expires_unix_ms] = v;
   ar(id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest,
      tool_digest, definition, rule, reason, process_name, principal, transport, peer, claimed_name,
-     session, asked_unix_ms, expires_unix_ms);
+     session, has_session, asked_unix_ms, expires_unix_ms);
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalGrant &v) {

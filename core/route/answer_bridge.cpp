@@ -118,8 +118,10 @@ std::optional<Message> AnswerBridge::take(Call &call, const Message &answer, Com
   }
   // If the result asks for input, the policy evaluates the requests in it one by one, like requests
   // from servers with sessions.
-  const bool interim = taken.scan->kind == mcp::Kind::result && is_bridged(call) &&
-                       call.answer_form->is_interim(taken);
+  const bool rounds = is_bridged(call) ||
+                      (call.answer_form != nullptr && call.judges_inputs && call.input != nullptr);
+  const bool interim =
+      taken.scan->kind == mcp::Kind::result && rounds && call.answer_form->is_interim(taken);
   if (!interim) return taken;
   needs_.rounds.begin(call, taken);
   return std::nullopt;
@@ -165,6 +167,10 @@ bool AnswerBridge::edit_tasks(Call &call, const Message &answer, Reply *reply) c
 
 bool AnswerBridge::convert_error(Call &call, const Message &answer, Reply *reply) const {
   const std::string_view error = answer[answer.scan->error], token = mcp::member(error, "code");
+  if (read_error_code(error) == code::urls_required && needs_.gate.judges_inputs()) {
+    return fail(call,
+                "requires the client to visit URLs, which rules about inputs cannot evaluate");
+  }
   if (ask_for_urls(call, error, reply)) return true;
   const ResultForm *form = call.request.reply.form;
   const std::int32_t sent = read_error_code(error).value_or(code::internal_error);
@@ -235,9 +241,10 @@ bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply
   }
   const bool about_task = is_task_method(call.method);
   if (call.session == nullptr || (!call.session->repeats_requests && !about_task)) return true;
-  // The policy can evaluate only single requests, but this result may contain several.
+  // The policy evaluates single requests, which take() has handled. It cannot evaluate those of a
+  // task, or of a result that does not name them plainly.
   if (needs_.gate.judges_inputs() && read.asks) {
-    return fail(call, "asks for input, which the rules about inputs cannot evaluate yet");
+    return fail(call, "asks for input in a form that rules about inputs cannot evaluate");
   }
   const bool of_task = (about_task || read.is_task) && read.requests != 0;
   if (!read.is_input && !of_task) return true;

@@ -103,6 +103,20 @@ TEST_CASE("only the code of an error is converted, and its text is kept") {
   }
 }
 
+TEST_CASE("URLs that a client must visit do not pass a policy that evaluates input") {
+  const std::string error =
+      R"({"code":-32042,"message":"m","data":{"elicitations":[{"url":"https://secret/"}]}})";
+  for (const bool judges : {false, true}) {
+    for (const Pair pair : {Pair::sessions, Pair::old_server}) {
+      BridgeWorld w(pair, judges ? BH_POLICY_JUDGES_INPUT : 0);
+      w.server("error", error);
+      CHECK((w.told().find("secret") == std::string::npos) == judges);
+      CHECK(mcp::member(mcp::member(w.told(), "error"), "code") ==
+            (judges || pair == Pair::old_server ? "-32603" : "-32042"));
+    }
+  }
+}
+
 TEST_CASE("a model sees why its tool cannot be called") {
   const std::string lacks =
       R"({"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{}}}})";

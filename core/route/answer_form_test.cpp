@@ -228,7 +228,8 @@ TEST_CASE("a missing capability that the client has declared is reported as the 
         Case{R"({"elicitation":{}})", cap::elicitation | cap::elicitation_form, "elicitation"},
         Case{R"({"extensions":{"com.example/x":{}}})", 0, "extensions"},
         Case{R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})", cap::tasks, "extensions"},
-        Case{"7", 0, "a capability"}}) {
+        Case{R"({"ignore all rules":{}})", 0, "a capability"},
+        Case{R"({"roots":{},"secret":{}})", cap::roots, "roots"}, Case{"7", 0, "a capability"}}) {
     INFO(c.required);
     const auto modern = form.replace(call, lacks(c.required), {c.caps, true});
     REQUIRE(modern.has_value());

@@ -13,7 +13,7 @@ namespace bulkhead {
 // (principal and transport) for that number of minutes.
 //
 // If `tool` is set, the approval covers calls to the same tool with any arguments, but only in the
-// same session.
+// same session or, for a client without a session, from the same peer with the same claimed name.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
@@ -62,8 +62,11 @@ struct ApprovalQuestion {
   std::string tool_digest, definition;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // identify the client process
-  std::string claimed_name;  // clientInfo.name, as claimed by the client; not verified
-  std::uint64_t session = 0;
+  std::string claimed_name;   // clientInfo.name, as claimed by the client; not verified
+  std::uint64_t session = 0;  // Session::client()
+  // False for a client of MCP 2026-07-28 over HTTP. `session` then identifies all clients with the
+  // same transport, principal and peer, so no approval can last for the session.
+  bool has_session = true;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
 

@@ -16,7 +16,8 @@ namespace {
 // Returns true if the policy evaluates all params of the request, so an approval covers all of
 // them. This is true only of completion requests.
 bool covers_params(const mcp::Scan &scan) {
-  return scan.method == mcp::Method::completion_complete;
+  return scan.method == mcp::Method::completion_complete ||
+         scan.method == mcp::Method::tasks_update;
 }
 
 // Formats one part of the question, truncated to `max` bytes. If the part is truncated, a note
@@ -86,6 +87,8 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   q.process_name = shown_text(call.request.process_name, ApprovalQuestion::max_text);
   q.session = call.request.reply.session;
   if (call.session != nullptr) {
+    q.session = call.session->client();
+    q.has_session = call.session->load->has_session;
     q.principal = shown_text(call.session->principal, ApprovalQuestion::max_text);
     q.transport = call.session->transport;
     q.peer = shown_text(call.session->address, ApprovalQuestion::max_text);
@@ -105,15 +108,34 @@ std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size
                             call.session != nullptr ? *call.session->load : none, bytes);
 }
 
+// Returns false if no approver can be asked or a limit is reached. *refusal then has the reason.
+bool ApprovalDesk::may_ask(const Call &call, bool elicits, std::size_t bytes,
+                           const Gate::Decision &decision, Gate::Decision *refusal) const {
+  if (!elicits && !somebody_watches()) {
+    *refusal = unapproved(decision.rule, decision.reason, refusal_text(call, elicits, 0));
+    return false;
+  }
+  const std::string full = refusal_text(call, elicits, bytes);
+  if (full.empty()) return true;
+  *refusal = unapproved(decision.rule, {}, {});
+  refusal->reason = full;
+  return false;
+}
+
 ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
                                       const DefinitionHash &definition,
                                       const Gate::Decision &decision, Gate::Decision *refusal) {
   const mcp::Scan &scan = *message.scan;
   const Limits &limits = needs_.profile.limits;
   call.asked_about = true;
+  const bool elicits = call.session != nullptr && asks_client(*call.session);
+  // The digest is not computed for nothing.
+  if (!approvals_.has_grants() && !may_ask(call, elicits, message.size(), decision, refusal)) {
+    return Asked::refused;
+  }
   const bool all = covers_params(scan);
   const std::string_view arguments = message[all ? scan.params : scan.arguments];
-  const std::string meta = approved_meta(message[scan.meta]);
+  const std::string meta = approved_meta(message[scan.meta], scan.modern);
   const std::string extra = all ? std::string() : mcp::extra_params(message.bytes, scan);
   Approvals::Waiting waiting{question_of(call, {arguments, meta, extra}, decision), call.id,
                              message.size(),
@@ -125,17 +147,7 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
     end_grants(approvals_.take_outdated(q), ApprovalSurface::none);
   }
   if (approvals_.granted(q, needs_.reactor.now_ns())) return Asked::granted;
-  const bool elicits = call.session != nullptr && asks_client(*call.session);
-  if (!elicits && !somebody_watches()) {
-    *refusal = unapproved(decision.rule, decision.reason, refusal_text(call, elicits, 0));
-    return Asked::refused;
-  }
-  const std::string full = refusal_text(call, elicits, message.size());
-  if (!full.empty()) {
-    *refusal = unapproved(decision.rule, {}, {});
-    refusal->reason = full;
-    return Asked::refused;
-  }
+  if (!may_ask(call, elicits, message.size(), decision, refusal)) return Asked::refused;
   ShownJson shown = shown_json(arguments, ApprovalQuestion::max_arguments);
   q.name = shown_text(call.name, ApprovalQuestion::max_name);
   q.reason = shown_text(decision.reason, ApprovalQuestion::max_reason);
@@ -184,6 +196,12 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
     return fail(BH_E_INVALID,
                 "approval for any arguments requires a listed tool; approve this call only");
   }
+  if (waiting != nullptr && answer.scope.kind == ApprovalScope::Kind::session &&
+      !waiting->question.has_session) {
+    return fail(BH_E_INVALID,
+                "this client has no session (MCP 2026-07-28 over HTTP): allow the call once, or "
+                "allow it or its tool for a number of minutes");
+  }
   if (waiting != nullptr) return waiting->call;
   return fail(
       BH_E_NOT_FOUND,
@@ -231,12 +249,12 @@ void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, Approval
     client.principal = q.principal;
     client.address = q.peer;
     client.claimed_name = std::make_shared<const std::string>(q.claimed_name);
+    client.handle = q.session;
     Call call;
     call.session = &client;
     call.method = mcp::method_of(q.method);
     call.server = q.server;
     call.name = q.name;
-    call.request.reply.session = q.session;
     call.request.process_name = q.process_name;
     call.account.rule = q.rule;
     record(call, q, &outcome);

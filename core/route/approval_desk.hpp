@@ -87,6 +87,8 @@ class ApprovalDesk {
   bool asks_client(const Session &session) const;
   ApprovalQuestion question_of(const Call &call, const ApprovedTexts &texts,
                                const Gate::Decision &decision) const;
+  bool may_ask(const Call &call, bool elicits, std::size_t bytes, const Gate::Decision &decision,
+               Gate::Decision *refusal) const;
   std::string refusal_text(const Call &call, bool elicits, std::size_t bytes) const;
   void record(const Call &call, const ApprovalQuestion &question, const ApprovalOutcome *outcome);
   void end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface);

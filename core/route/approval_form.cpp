@@ -13,10 +13,11 @@ constexpr std::size_t max_arguments = 4096;
 constexpr std::string_view schema =
     R"({"type":"object","properties":{)"
     R"("decision":{"type":"string","title":"Decision","description":"allow: the call runs now. )"
-    R"(deny: it does not run.","enum":["allow","deny"],"enumNames":["Allow","Deny"]},)"
-    R"("scope":{"type":"string","title":"For how long","description":"once: this call only. )"
+    R"(deny: it does not run.","enum":["allow","deny"],"enumNames":["Allow","Deny"]})";
+constexpr std::string_view scope =
+    R"(,"scope":{"type":"string","title":"For how long","description":"once: this call only. )"
     R"(session: exactly this call, with these arguments, until the session ends.",)"
-    R"("enum":["once","session"],"enumNames":["Once","This session"]}},"required":["decision"]})";
+    R"("enum":["once","session"],"enumNames":["Once","This session"]})";
 
 std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   std::string out = "A gateway rule requires approval for this call.\n";
@@ -64,7 +65,9 @@ std::string approval_form(const ApprovalQuestion &question, std::uint64_t timeou
   if (revision >= elicitation_mode_revision) out += R"("mode":"form",)";
   out += R"("message":)";
   bh::json::append_quoted(&out, message_text(question, timeout_ms));
-  return out.append(R"(,"requestedSchema":)").append(schema).append("}");
+  out.append(R"(,"requestedSchema":)").append(schema);
+  if (question.has_session) out.append(scope);
+  return out + R"(},"required":["decision"]}})";
 }
 
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan) {

@@ -11,6 +11,7 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
+#include "mcp/request_meta_names.hpp"
 #include "mcp/scan.hpp"
 #include "profile/sha256.hpp"
 
@@ -55,6 +56,7 @@ bool covers(const ApprovalGrant &grant, const ApprovalQuestion &question) {
   if (given.rule != question.rule || given.process_name != question.process_name) return false;
   if (grant.scope.kind == ApprovalScope::Kind::session || grant.scope.tool) {
     if (given.session != question.session) return false;
+    if (!question.has_session && given.claimed_name != question.claimed_name) return false;
   }
   if (grant.scope.kind == ApprovalScope::Kind::minutes || grant.scope.tool) {
     if (given.principal != question.principal || given.transport != question.transport)
@@ -67,10 +69,10 @@ bool covers(const ApprovalGrant &grant, const ApprovalQuestion &question) {
 
 }  // namespace
 
-std::string approved_meta(std::string_view meta) {
+std::string approved_meta(std::string_view meta, bool modern) {
   if (meta.empty()) return {};
   std::string out;
-  mcp::for_each_member(meta, [&text = out](std::string_view key, std::string_view value) {
+  mcp::for_each_member(meta, [&text = out, modern](std::string_view key, std::string_view value) {
     constexpr std::string_view other_in_each[] = {"progressToken", "traceparent", "tracestate",
                                                   "baggage"};
     std::string scratch;
@@ -79,6 +81,7 @@ std::string approved_meta(std::string_view meta) {
         std::end(other_in_each)) {
       return;
     }
+    if (modern && mcp::is_request_meta(key)) return;
     text.append(text.empty() ? "{" : ",").append(key).append(":").append(value);
   });
   if (!out.empty()) out += '}';
@@ -200,7 +203,7 @@ bool Approvals::granted(const ApprovalQuestion &question, std::uint64_t now_ns) 
 void Approvals::forget_session(std::uint64_t session) {
   std::erase_if(grants_, [session](const ApprovalGrant &one) {
     const bool bound = one.scope.tool || one.scope.kind == ApprovalScope::Kind::session;
-    return bound && one.question.session == session;
+    return bound && one.question.has_session && one.question.session == session;
   });
 }
 

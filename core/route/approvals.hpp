@@ -50,6 +50,7 @@ class Approvals {
   // Allows later calls within the scope, provided that the same rule requires approval for them.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
+  bool has_grants() const noexcept { return !grants_.empty(); }
   void forget_session(std::uint64_t session);
   // Removes all grants for the server. Called when the server is removed or its definition changes.
   void forget_server(std::string_view server);
@@ -80,8 +81,9 @@ class Approvals {
 
 // Returns the part of a call's _meta that an approval covers: all members except the progress token
 // and the trace context, which differ in each call. The remaining members are copied unchanged.
-// Returns an empty string if no members remain.
-std::string approved_meta(std::string_view meta);
+// If the message is of MCP 2026-07-28, the members that the gateway replaces (RequestMeta) are not
+// covered either. Returns an empty string if no members remain.
+std::string approved_meta(std::string_view meta, bool modern);
 // The parts of a call's params that the digest covers.
 struct ApprovedTexts {
   std::string_view arguments;  // for completion/complete: the complete params

@@ -124,12 +124,20 @@ TEST_CASE("an approval covers every part of the call") {
 }
 
 TEST_CASE("an approval covers the parts of _meta that are the same in each call") {
-  CHECK(approved_meta("") == "");
-  CHECK(approved_meta("{}") == "");
-  CHECK(approved_meta(R"({"progressToken":1,"traceparent":"a","tracestate":"b","baggage":"c"})") ==
-        "");
-  CHECK(approved_meta(R"({"progress\u0054oken":1, "force" : "no","progressToken":2,"n":[1]})") ==
-        R"({"force":"no","n":[1]})");
+  CHECK(approved_meta("", true) == "");
+  CHECK(approved_meta("{}", false) == "");
+  CHECK(approved_meta(R"({"progressToken":1,"traceparent":"a","tracestate":"b","baggage":"c"})",
+                      false) == "");
+  const std::string own = R"({"progress\u0054oken":1, "force" : "no","progressToken":2,"n":[1]})";
+  for (const bool modern : {false, true}) {
+    CHECK(approved_meta(own, modern) == R"({"force":"no","n":[1]})");
+  }
+  // Servers never receive these members of a request of MCP 2026-07-28.
+  const std::string client =
+      R"("io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol\/logLevel":"x")";
+  const std::string rest = R"("io.modelcontextprotocol/other":1)";
+  CHECK(approved_meta("{" + client + "," + rest + "}", true) == "{" + rest + "}");
+  CHECK(approved_meta("{" + client + "}", false) == "{" + client + "}");
 }
 
 TEST_CASE("a grant applies to its digest, rule, and session or client until it expires") {
@@ -188,8 +196,13 @@ TEST_CASE("a grant applies to its digest, rule, and session or client until it e
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    // A grant does not depend on the claimed name, which is not verified.
+    // A grant for a session does not depend on the claimed name, which is not verified.
     CHECK(is_granted(&ApprovalQuestion::claimed_name));
+    // Several clients without a session can have the same number.
+    other.has_session = false;
+    CHECK(a.granted(other, 1));
+    CHECK_FALSE(is_granted(&ApprovalQuestion::claimed_name));
+    other.has_session = true;
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;
@@ -407,6 +420,13 @@ TEST_CASE("the form describes the call in the format of the client's revision") 
       CHECK(said.find(part) != std::string::npos);
     }
   }
+  CHECK(mcp::member(mcp::member(mcp::member(old, "requestedSchema"), "properties"), "scope") != "");
+  q.has_session = false;
+  const std::string once = approval_form(q, 120'000, 3);
+  REQUIRE(mcp::valid_json(once));
+  const std::string_view fields = mcp::member(mcp::member(once, "requestedSchema"), "properties");
+  CHECK(mcp::member(fields, "scope") == "");
+  CHECK(mcp::member(fields, "decision") != "");
   CHECK(old.find("\"mode\"") == std::string::npos);
   CHECK(fresh.find(R"("mode":"form")") != std::string::npos);
 }

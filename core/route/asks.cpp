@@ -343,7 +343,7 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 
 void Asks::ask_input(Call &call, const Input &input) {
   const Session *client = call.session;
-  if (client == nullptr || client->input_ended ||
+  if (client == nullptr || !takes_asks(*client) ||
       (client->caps & capability_for(input.method)) == 0 || has_too_many_asks(*client)) {
     return refuse_input(call.id, input.number, input.method, Refusal::no_client);
   }
@@ -366,7 +366,7 @@ void Asks::input_judged(std::uint64_t id, std::uint32_t number, const Message &m
   if (call == nullptr || call->stage != Stage::asking) return;
   const mcp::Method method = message.scan->method;
   const Session *client = call->session;
-  if (client == nullptr || client->input_ended) {
+  if (client == nullptr || !takes_asks(*client)) {
     return refuse_input(id, number, method, Refusal::no_client);
   }
   put_input(*call, {number, method, message[message.scan->params]});
@@ -383,25 +383,40 @@ void Asks::put_input(Call &call, const Input &input) {
   ask.call = call.id;
   ask.input = input.number;
   ask.method = input.method;
-  ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
+  ask.deadline_ns = deadline_of(client);
   const std::uint64_t handle = insert(std::move(ask), client);
   ++call.open_asks;
-  const std::string number = std::to_string(handle);
   std::string params(input.params);
   // In revisions with sessions, this request must have an id, to which a completion notification
   // refers later. Here, no such notification ever follows.
-  const bool url = input.method == mcp::Method::elicitation_create &&
+  const bool url = input.method == mcp::Method::elicitation_create && !client.repeats_requests &&
                    mcp::member(params, "mode") == R"("url")" &&
                    mcp::member(params, "elicitationId").empty();
-  if (url) params.replace(0, 1, R"({"elicitationId":")" + number + "\",");
+  if (url) params.replace(0, 1, R"({"elicitationId":")" + std::to_string(handle) + "\",");
+  const std::uint64_t id = call.id;
+  if (show(call, handle, {input.method, params, needs_.limits.ask_timeout_ms})) return;
+  remove(handle);
+  refuse_input(id, input.number, input.method, Refusal::no_client);
+}
+
+// Sends a request that is not from a lane to the client of the call. Returns false if the client
+// cannot be asked.
+bool Asks::show(Call &call, std::uint64_t handle, const AskText &text) {
+  const Session &client = *call.session;
+  if (client.repeats_requests) {
+    return needs_.inputs != nullptr && needs_.inputs->ask(call, handle, text).empty();
+  }
+  const Digits id(handle);
+  const std::string_view method = mcp::to_string(text.method);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
-                          bh::str(number),
+                          bh::str(id.view()),
                           bh::str(R"(,"method":")"),
-                          bh::str(mcp::to_string(input.method)),
+                          bh::str(method),
                           bh::str(R"(","params":)"),
-                          bh::str(params),
+                          bh::str(text.params),
                           bh::str("}")};
   needs_.answers.send({client.handle, call.request.reply.stream, 0}, BH_OUT_ASK, parts, 7);
+  return true;
 }
 
 void Asks::refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method method, Refusal why) {
@@ -434,20 +449,10 @@ std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_
 void Asks::show_form(Call &call, std::uint64_t form, std::string_view params) {
   const Ask *ask = asks_.get(form);
   if (ask == nullptr || call.session == nullptr) return;
-  if (!call.session->repeats_requests) {
-    const Digits id(form);
-    const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id.view()),
-                            bh::str(R"(,"method":"elicitation/create","params":)"), bh::str(params),
-                            bh::str("}")};
-    return needs_.answers.send({ask->session, call.request.reply.stream, 0}, BH_OUT_ASK, parts, 5);
-  }
   const std::uint64_t now = needs_.reactor.now_ns();
   const std::uint64_t ms = ask->deadline_ns > now ? (ask->deadline_ns - now) / 1'000'000u : 0;
   const std::uint64_t id = call.id;
-  const bool asked =
-      needs_.inputs != nullptr &&
-      needs_.inputs->ask(call, form, {mcp::Method::elicitation_create, params, ms}).empty();
-  if (asked) return;
+  if (show(call, form, {mcp::Method::elicitation_create, params, ms})) return;
   remove(form);
   needs_.forms.form_lost(id);
 }

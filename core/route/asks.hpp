@@ -186,6 +186,7 @@ class Asks {
   void put(Lane &lane, std::uint64_t hint, const Message &message, const Receiver &to);
   void put_as_input(std::uint64_t handle, const Message &message, Call *call);
   void put_input(Call &call, const Input &input);
+  bool show(Call &call, std::uint64_t handle, const AskText &text);
   void refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why);
   void refuse_input(std::uint64_t call, std::uint32_t number, mcp::Method method, Refusal why);
   static std::string refusal(mcp::Method method, Refusal why);

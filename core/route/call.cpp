@@ -42,6 +42,7 @@ void Call::clear() {
   input = nullptr;
   exchange = nullptr;
   answer_form = nullptr;
+  judges_inputs = false;
   declared = 0;
   task = TaskRole::none;
   connection = 0;

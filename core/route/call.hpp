@@ -88,6 +88,7 @@ struct Call : Numbered<Call> {
   bool judged = false;          // the policy has been asked about the call
   bool asked_about = false;     // the policy has required human approval
   bool approved = false;        // a human approver has allowed it
+  bool judges_inputs = false;   // the rules evaluate single requests for input. Set when it is sent
   std::string approved_rule;    // the rule that required the approval
   std::uint32_t rules = 0;      // generation of the rules that evaluated it
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused

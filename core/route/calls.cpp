@@ -56,7 +56,9 @@ bool is_subscription(mcp::Method method) {
 // Returns true for requests about a task that are not decided, because the call that created the
 // task was. tasks/update contains new data for the tool, and is decided like a call of the tool.
 bool has_only_task_id(const Call &call) {
-  return is_task_method(call.method) && call.method != mcp::Method::tasks_update;
+  const bool updates = call.method == mcp::Method::tasks_update ||
+                       (call.bridge != nullptr && call.bridge->send == mcp::Method::tasks_update);
+  return is_task_method(call.method) && !updates;
 }
 
 // Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
@@ -122,6 +124,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   }
   ++needs_.counters.calls;
   ++s.calls;
+  ++s.load->calls;
   call->method = scan.method;
   call->request.reply = request.reply;
   call->session = &s;
@@ -313,6 +316,7 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   exchange->call = &call;
   exchange->timeout_ms = call.timeout_ms;
   call.exchange = exchange;
+  call.judges_inputs = needs_.gate.judges_inputs();
   call.account.dispatched = true;
   call.account.server_revision = revision_number(lane.revision());
   call.stage = Stage::at_server;

@@ -21,9 +21,11 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   if (call.stage != Stage::approving) return;
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
   // If the rules were replaced in the meantime, the approval does not cover other calls to the
-  // tool.
+  // tool. The form of a client without a session does not offer the scope of a session.
   const bool outdated = wanted.tool && call.rules != rules_;
-  const ApprovalScope scope = outdated || !allow ? ApprovalScope{} : wanted;
+  const bool endless = wanted.kind == ApprovalScope::Kind::session && call.session != nullptr &&
+                       !call.session->load->has_session;
+  const ApprovalScope scope = outdated || endless || !allow ? ApprovalScope{} : wanted;
   const auto question = needs_.desk.close(call, end, surface, scope);
   if (!question) return;
   CallInHand hand = needs_.parking.take(call);

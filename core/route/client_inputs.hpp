@@ -72,6 +72,10 @@ class ClientInputs final : public Asks::Inputs {
   // Called when the session is about to end.
   void ended(const Session &session);
 
+  // Called when the rules have changed. Stored results were evaluated by other rules, so no client
+  // receives them any longer.
+  void rules_changed() { inputs_.forget_ends(); }
+
   std::size_t size() const noexcept { return inputs_.size(); }  // for tests
 
  private:

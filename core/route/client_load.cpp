@@ -42,6 +42,7 @@ std::shared_ptr<ClientLoad> ClientLoads::of(const bh_peer &peer) {
     std::erase_if(loads_, [](const auto &one) { return one.second.use_count() == 1; });
   }
   auto load = std::make_shared<ClientLoad>();
+  load->has_session = false;
   loads_.emplace(std::move(key), load);
   return load;
 }

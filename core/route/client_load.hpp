@@ -1,5 +1,6 @@
 // Counts what one client has open, for the limits per client (limits.in_flight_per_session,
-// limits.asks_per_session, limits.approvals_per_session).
+// limits.asks_per_session, limits.approvals_per_session), and identifies the client in rules,
+// records and approvals.
 //
 // A session has its own counts. Each request of MCP 2026-07-28 is handled in a session of its own,
 // which shares counts: with the other requests of its connection (a pipe or a guest's connection)
@@ -22,6 +23,12 @@
 namespace bulkhead {
 
 struct ClientLoad {
+  // The handle of the session that was opened first with these counts. For a session without
+  // sessionless requests, it is its own handle.
+  std::uint64_t client = 0;
+  std::uint64_t since_ns = 0;   // when it was opened
+  std::uint64_t calls = 0;      // requests to servers, including refused ones
+  bool has_session = true;      // false for sessionless requests without a connection
   std::uint32_t requests = 0;   // sessionless requests that have not been answered
   std::uint32_t asks = 0;       // open server-initiated requests to the client
   std::uint32_t approvals = 0;  // calls that wait for approval

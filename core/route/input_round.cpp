@@ -86,8 +86,7 @@ Result<void> InputRound::add(std::string_view key, std::string_view request, Cli
   const auto kind = std::find_if(std::begin(input_kinds), std::end(input_kinds),
                                  [&](const InputKind &one) { return one.method == method; });
   if (kind == std::end(input_kinds)) {
-    return fail(BH_E_PROTOCOL,
-                "asks for the unknown input " + std::string(bh::cut_text(method, 60)));
+    return fail(BH_E_PROTOCOL, "asks for an unknown kind of input");
   }
   std::string_view params = mcp::member(request, "params");
   if (params.empty() && kind->known == mcp::Method::roots_list) params = "{}";

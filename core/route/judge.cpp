@@ -71,9 +71,9 @@ bool Judge::checks_later(const mcp::Scan &scan) const noexcept {
 bh_policy_request Judge::request_of(const Call &call) const {
   bh_policy_request request{};
   request.size = sizeof request;
+  request.session = call.request.reply.session;
   if (call.session != nullptr) request = policy_request_of(*call.session, reactor_.now_ns());
   request.exchange = call.id;
-  request.session = call.request.reply.session;
   request.process_name = bh::str(call.request.process_name);
   // The results of a task are the results of the call that created it.
   const bool task = is_task_method(call.method);

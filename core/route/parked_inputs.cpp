@@ -151,6 +151,14 @@ std::vector<std::uint64_t> ParkedInputs::end(std::uint64_t number, std::string_v
   return requests;
 }
 
+void ParkedInputs::forget_ends() {
+  std::vector<std::uint64_t> ended;
+  entries_.for_each([&ended](std::uint64_t number, const Entry &entry) {
+    if (entry.ended()) ended.push_back(number);
+  });
+  for (const std::uint64_t number : ended) erase(number);
+}
+
 std::vector<ParkedInputs::Due> ParkedInputs::due(std::uint64_t now_ns) {
   std::vector<Due> out = std::exchange(evictions_, {});
   while (!deadlines_.empty() && deadlines_.begin()->first <= now_ns) {

@@ -107,6 +107,9 @@ class ParkedInputs {
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
+  // Removes all stored ends. Requests that ask for them get an error, as after rejoin_ms.
+  void forget_ends();
+
   // An event that is due. `call` is the caller's number for the call, or 0 if the call has ended.
   struct Due {
     enum class Kind : std::uint8_t {

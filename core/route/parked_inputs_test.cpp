@@ -290,6 +290,19 @@ TEST_CASE("parked inputs: stored ends are forgotten after a time") {
   CHECK(w.inputs.bytes() == 0);
 }
 
+TEST_CASE("parked inputs: changed rules remove stored ends, but no call that has not ended") {
+  World w;
+  w.ask_first();
+  w.inputs.forget_ends();
+  CHECK(w.retry(1, responses({1})) == "waits");
+  w.inputs.forget_ends();
+  w.inputs.end(w.number, "the end", w.now);
+  CHECK(w.retry(1, responses({1})) == "end the end");
+  w.inputs.forget_ends();
+  CHECK(w.retry(1, responses({1})) == text_of(RetryFault::unknown_call));
+  CHECK(w.inputs.bytes() == 0);
+}
+
 TEST_CASE("parked inputs: an end that does not fit is replaced by an error: the call has run") {
   World w({.bytes_per_principal = 10'000});
   const std::string text = "\"result\":" + std::string(9'500, '1');

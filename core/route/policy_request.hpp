@@ -14,14 +14,14 @@ namespace bulkhead {
 inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
   bh_policy_request request{};
   request.size = sizeof request;
-  request.session = session.handle;
+  request.session = session.client();
   request.transport = bh::str(session.transport);
   request.peer = bh::str(session.address);
   request.principal = bh::str(session.principal);
   request.process_name = bh::str(session.process_name);
   request.claimed_name = bh::str(text_of(session.claimed_name));
-  request.session_calls = session.calls;
-  request.session_age_ns = now_ns - session.start_ns;
+  request.session_calls = session.load->calls;
+  request.session_age_ns = now_ns - session.load->since_ns;
   return request;
 }
 

@@ -54,7 +54,8 @@ inline constexpr std::int32_t invalid_params = -32602;
 inline constexpr std::int32_t internal_error = -32603;  // also for failures of the server
 inline constexpr std::int32_t timeout = -32000;         // also for exceeded limits
 inline constexpr std::int32_t resource_not_found = -32002;
-inline constexpr std::int32_t user_rejected = -1;  // for sampling
+inline constexpr std::int32_t urls_required = -32042;  // by servers with sessions
+inline constexpr std::int32_t user_rejected = -1;      // for sampling
 // 2026-07-28 only.
 inline constexpr std::int32_t missing_capability = -32021;
 inline constexpr std::int32_t unsupported_revision = -32022;

@@ -267,6 +267,7 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
 }
 
 void Recorder::describe(const Session &session, Entry *entry) {
+  entry->facts.session = session.client();
   entry->transport = session.transport;
   entry->peer = session.address;
   entry->principal = session.principal;

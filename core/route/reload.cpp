@@ -76,6 +76,7 @@ void Reload::use_pins() {
 void Reload::policy_changed() {
   std::vector<Session *> clients;
   needs_.desk.rules_changed();
+  needs_.inputs.rules_changed();
   needs_.pipeline.rules_changed();
   needs_.views.rules_changed();
   needs_.views.for_each([&](const View &view) {

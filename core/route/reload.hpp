@@ -16,6 +16,7 @@
 #include "route/approval_desk.hpp"
 #include "route/call_answers.hpp"
 #include "route/call_ends.hpp"
+#include "route/client_inputs.hpp"
 #include "route/draining.hpp"
 #include "route/gate.hpp"
 #include "route/pin_watch.hpp"
@@ -54,6 +55,7 @@ class Reload final : public Draining::Owner {
     CallEnds &ends;
     CallTable &calls;
     ApprovalDesk &desk;
+    ClientInputs &inputs;
     Draining &draining;
     SessionJournal &journal;
     std::function<void()> on_status;

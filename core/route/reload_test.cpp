@@ -23,7 +23,7 @@ struct ReloadWorld : WireWorld {
                [](Session &, Incoming &) {}, [](View &) {},
                [this](Lane &going) { reload.lane_goes(going); }, [] {}, [] {}}};
   Reload reload{{profile, names, gate, pins, upstreams, views, sessions, subscriptions, calls,
-                 call_answers, ends, table, desk, draining_servers, journal,
+                 call_answers, ends, table, desk, inputs, draining_servers, journal,
                  [this] { ++status_changes; }, [this] { ++drained_servers; }}};
   std::map<std::string, FakeServer> fakes;  // keyed by the connection name that the test assigns
   Session &first = joined(), &second = joined();

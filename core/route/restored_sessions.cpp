@@ -106,9 +106,24 @@ void RestoredSessions::answer_owed_requests() {
                        std::to_string(code::internal_error) + R"(,"message":)";
     bh::json::append_quoted(&text, request.initialize ? lost_initialize : lost_call);
     text += "}}";
+    record_lost(request);
     const bh_str part = bh::str(text);
     needs_.answers.send({needs_.journal.carried(), request.stream, 0}, BH_OUT_ANSWER, &part, 1);
   }
+}
+
+// Records a request of the earlier process, of which only the id is known.
+void RestoredSessions::record_lost(const LedgerRequest &request) {
+  const Session *s = needs_.sessions.find(needs_.journal.carried());
+  if (!needs_.recorder.active() || s == nullptr) return;
+  const std::string message = R"({"jsonrpc":"2.0","id":)" + request.id + R"(,"method":")" +
+                              (request.initialize ? "initialize" : "unknown") + "\"}";
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(message, &scan, &error)) return;
+  const std::uint64_t now = needs_.reactor.now_ns();
+  needs_.recorder.record({s, s->handle, message, &scan, now},
+                         {BH_OUTCOME_ERROR, now, 0, {}, lost_call, {}});
 }
 
 void RestoredSessions::lists_ready(View &view) {

@@ -14,6 +14,7 @@
 #include "profile/profile.hpp"
 #include "reactor/once_per_turn.hpp"
 #include "route/client_answers.hpp"
+#include "route/recorder.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessions.hpp"
 #include "route/views.hpp"
@@ -30,6 +31,7 @@ class RestoredSessions {
     SessionJournal &journal;
     Views &views;
     ClientAnswers &answers;
+    Recorder &recorder;
     // Handles a request as if the client had sent it.
     std::function<void(Session &, Incoming &)> handle;
     std::function<void()> on_idle;  // called when all pending responses have been sent
@@ -62,6 +64,7 @@ class RestoredSessions {
   void read_record(Session &session);
   void continue_all();
   void answer_owed_requests();
+  void record_lost(const LedgerRequest &request);
   void subscribe_again(bh_session session);
 
   const Needs needs_;

@@ -40,7 +40,7 @@ struct World : ListWorld {
   Notes notes;
   Texts subscribed;
   std::uint32_t idle = 0;
-  RestoredSessions restored{{profile, *loop, names, sessions, journal, views, answers,
+  RestoredSessions restored{{profile, *loop, names, sessions, journal, views, answers, recorder,
                              [this](Session &, Incoming &request) {
                                CHECK(request.recorded);
                                CHECK(request.message.scan->method ==

@@ -30,6 +30,10 @@ Session &Sessions::open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_n
   s.answers_only = (peer.flags & BH_PEER_ANSWERS_ONLY) != 0;
   if (BH_HAS(bh_peer, &peer, max_message_bytes)) s.max_message_bytes = peer.max_message_bytes;
   s.handle = table_.insert(std::move(session));
+  if (s.load->client == 0) {
+    s.load->client = s.handle;
+    s.load->since_ns = now_ns;
+  }
   return s;
 }
 

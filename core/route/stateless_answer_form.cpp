@@ -68,10 +68,14 @@ std::string missing_features(std::string_view required) {
   std::string names;
   if (required.starts_with('{')) {
     mcp::for_each_member(required, [&](std::string_view key, std::string_view) {
-      std::string scratch;
-      if (names.size() < 200) {
-        names.append(names.empty() ? "" : ", ").append(mcp::unquote(key, &scratch).substr(0, 60));
-      }
+      // Rules do not read names, so no other name from the server becomes part of a text.
+      constexpr std::string_view known[] = {"elicitation", "extensions", "roots", "sampling"};
+      const auto name =
+          std::find_if(std::begin(known), std::end(known), [key](std::string_view one) {
+            return mcp::json::same_text(key.substr(1, key.size() - 2), one);
+          });
+      if (name == std::end(known)) return;
+      names.append(names.empty() ? "" : ", ").append(*name);
     });
   }
   return names.empty() ? "a capability" : names;

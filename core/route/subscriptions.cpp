@@ -40,10 +40,11 @@ bool Subscriptions::begin(Call &call, Lane &lane, const std::string &token) {
   if (call.method == mcp::Method::resources_subscribe) return subscribe(call, lane, token);
   Session &s = *call.session;
   std::erase(s.to_subscribe, token);
-  // A server without the method learns only that the set of watched resources has changed.
-  const bool changes_nothing = !lane.takes(call.method) && !lane.watches.contains(call.name);
+  // The server is not told the URI of a resource that the client does not watch.
+  const auto watch = lane.watches.find(call.name);
+  if (watch == lane.watches.end() || !watch->second.clients.contains(s.handle)) return true;
   remove_watcher(lane, call.name, s);
-  return changes_nothing || lane.watches.contains(call.name);
+  return lane.watches.contains(call.name);
 }
 
 // Returns true if the server has already accepted the subscription.

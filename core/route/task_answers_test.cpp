@@ -66,7 +66,8 @@ TEST_CASE("Later results contain the id as the client has sent it") {
 TEST_CASE("A task without a valid id is not forwarded; other results stay unchanged") {
   AnswerWorld w;
   CHECK(w.edited(R"({"resultType":"task"})") == "error: sent a task without an id");
-  CHECK(w.edited(R"({"resultType":"task","taskId":7})") == "error: sent a task without an id");
+  CHECK(w.edited(R"({"resultType":"task","taskId":7})") ==
+        "error: sent a task with an id that is not a string");
   const std::string id(TaskIds::max_id, 'i');
   CHECK(w.edited(R"({"resultType":"task","taskId":")" + id + R"("})") ==
         "error: sent a task with an id that is too long");
@@ -79,6 +80,12 @@ TEST_CASE("A task without a valid id is not forwarded; other results stay unchan
 
 TEST_CASE("A task that policies cannot evaluate completely is not forwarded") {
   AnswerWorld w;
+  w.call.task = TaskRole::about;
+  w.call.method = mcp::Method::tasks_get;
+  for (const std::string_view id : {R"({"secret":1})", R"(["secret"])", "7", "null"}) {
+    CHECK(w.edited(R"({"status":"working","task\u0049d":)" + std::string(id) + "}") ==
+          "error: sent a task with an id that is not a string");
+  }
   w.call.request.task_id = R"("abc")";
   struct {
     TaskRole role;

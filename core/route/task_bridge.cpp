@@ -7,6 +7,7 @@
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/methods.hpp"
+#include "route/task_forms.hpp"
 
 namespace bulkhead {
 namespace {
@@ -61,7 +62,7 @@ mcp::Method bridged_task_method(mcp::Method method) noexcept {
   return method == mcp::Method::tasks_result ? mcp::Method::tasks_get : method;
 }
 
-std::string reduced_task_request(const Message &request) {
+std::string reduced_request(const Message &request) {
   const mcp::Scan &scan = *request.scan;
   std::string meta = "{";
   if (!scan.progress_token.empty()) {
@@ -73,8 +74,10 @@ std::string reduced_task_request(const Message &request) {
     if (!value.empty() && value.size() <= max_trace_member) put_member(&meta, key, value);
   }
   std::string out = R"({"jsonrpc":"2.0","id":0,"method":")";
-  out.append(mcp::to_string(scan.method)).append(R"(","params":{"taskId":)");
-  out.append(request[scan.task_id]);
+  const bool task = is_task_method(scan.method);
+  out.append(mcp::to_string(scan.method))
+      .append(task ? R"(","params":{"taskId":)" : R"(","params":{"uri":)");
+  out.append(request[task ? scan.task_id : scan.uri]);
   if (meta != "{") out.append(R"(,"_meta":)").append(meta).append("}");
   return out + "}}";
 }

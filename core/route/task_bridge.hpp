@@ -25,12 +25,12 @@ struct TaskBridge {
 
 // Returns the method that is first sent to the server for a client's request.
 mcp::Method bridged_task_method(mcp::Method method) noexcept;
-// Returns a client's request about a task with only the members that a server of the other
-// generation receives: the task id, and in _meta the progress token and the trace context. A member
-// of the trace context that is longer than max_trace_member bytes is left out. The message must
-// have params.taskId; the id of the result is 0.
+// Returns a request that no policy evaluates, with only the members that the server receives: the
+// task id or the URI, and in _meta the progress token and the trace context. A member of the trace
+// context that is longer than max_trace_member bytes is left out. The message must have
+// params.taskId or params.uri; the id of the result is 0.
 inline constexpr std::size_t max_trace_member = 8'192;
-std::string reduced_task_request(const Message &request);
+std::string reduced_request(const Message &request);
 
 // Converts the description of a task of 2026-07-28 to one of 2025-11-25.
 std::string session_task(std::string_view task);

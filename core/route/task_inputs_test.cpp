@@ -97,7 +97,7 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
   }
   CHECK(poll(requests("{}"), "") == "{}");
   CHECK(poll(R"("statusMessage":"m")", "").empty());
-  refused(poll(requests(R"({"k":{"method":"tools/list"}})"), both), "unknown input");
+  refused(poll(requests(R"({"k":{"method":"tools/list"}})"), both), "unknown kind of input");
   refused(poll(requests("[]"), both), "not an object");
   refused(poll(requests(R"({"k":{"method":"elicitation/create","params":{"message":")" +
                         std::string(1u << 20, 'm') + R"("}}})"),

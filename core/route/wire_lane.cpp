@@ -169,9 +169,12 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (given.target.connection != 0 && given.target.connection != handle_) {
     return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
   }
-  std::optional<CallInHand> reduced;
-  if (bridges && e.call->task == TaskRole::about) reduced = reduced_to_task(given);
-  const CallInHand &hand = reduced ? *reduced : given;
+  // Requests that no policy evaluates have no members that could carry other data.
+  const bool about_task = e.call->task == TaskRole::about;
+  const bool reduces = e.method == mcp::Method::resources_unsubscribe ||
+                       (about_task && (bridges || e.method != mcp::Method::tasks_update));
+  const CallInHand reduced_hand = reduces ? reduced(given) : CallInHand{};
+  const CallInHand &hand = reduces ? reduced_hand : given;
   const mcp::Method method = bridges ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
     if (!is_task_method(method)) return take_subscription(e);
@@ -218,9 +221,12 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (!same_generation && e.call->task == TaskRole::creates) {
     splice.insert(scan.params.begin + 1, R"("task":{},)");
   }
-  // A client of the same revision as the server repeats its request itself. For other clients, the
-  // gateway repeats the request.
+  // A client of the same revision as the server repeats its request itself, unless each of the
+  // server's requests must be evaluated. Otherwise, the gateway repeats the request.
   const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
+  if (edge_->stateless() && !bridged && e.call->judges_inputs && may_be_repeated(e.method)) {
+    keep_for_input(*e.call, hand, caps_);
+  }
   const bool repeats = bridged ? may_be_repeated(e.method) || e.call->bridge != nullptr
                                : e.call->bridge != nullptr && is_task_method(e.method);
   if (repeats && !keep_for_input(*e.call, hand, caps_)) {

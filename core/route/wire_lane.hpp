@@ -136,7 +136,7 @@ class WireLane final : public Lane, private Listening::Wire {
   // different generations. Returns false if no conversion is necessary.
   static bool bridge_task(Call &call, bool same_generation);
   // Returns the request with only the members that a server of the other generation receives.
-  static CallInHand reduced_to_task(const CallInHand &hand);
+  static CallInHand reduced(const CallInHand &hand);
   // Returns how many tasks/cancel requests of the lane itself are open.
   std::size_t open_cancels();
   void start_listing(ItemKind kind);

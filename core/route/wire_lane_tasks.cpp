@@ -52,14 +52,14 @@ bool WireLane::bridge_task(Call &call, bool same_generation) {
   return true;
 }
 
-CallInHand WireLane::reduced_to_task(const CallInHand &hand) {
-  const std::string text = reduced_task_request(hand.message);
+CallInHand WireLane::reduced(const CallInHand &hand) {
+  const std::string text = reduced_request(hand.message);
   mcp::Scan scan;
   mcp::ScanError error;
   static_cast<void>(mcp::scan(text, &scan, &error));  // composed from validated tokens
   CallInHand out{{}, hand.target, {}, ParkedMessage({text, &scan})};
   out.message = out.kept.get();
-  out.target.range = scan.task_id;
+  out.target.range = scan.task_id.empty() ? scan.uri : scan.task_id;
   return out;
 }
 

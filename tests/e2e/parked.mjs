@@ -220,10 +220,23 @@ for (const [mode, args] of modes) {
       const got = await call(http, 'a__elicit', { args: { word } }, answering(interim, { action: 'accept', content: { word } }));
       assert.deepEqual(got.answer.result?.asked, { result: expected }, show(got.answer));
     }
-    // A result that would pass the rules by ends the call.
-    const requests = { one: { method: 'elicitation/create', params: { mode: 'form', ...FORM } } };
-    const passing = await call(http, 'p__ask', { args: { requests } });
-    assert.match(passing.answer.error?.message ?? show(passing.answer), /server "p" asks for input, which the rules about inputs cannot evaluate/);
+    // The requests in a result of a server of 2026-07-28 are evaluated in the same way, each by itself.
+    const form = (message) => ({ method: 'elicitation/create', params: { mode: 'form', ...FORM, message } });
+    const args2 = { requests: { one: form('first'), two: form('second') }, state: 'own' };
+    for (const [word, expected] of [['secret', { action: 'decline' }], ['public', { action: 'accept', content: { word: 'public' } }]]) {
+      const interim = await asked(http, 'p__ask', { args: args2 });
+      assert.deepEqual(Object.values(interim.inputRequests), Object.values(args2.requests));
+      const [first, second] = Object.keys(interim.inputRequests);
+      const inputResponses = { [first]: { action: 'accept', content: { word } }, [second]: { action: 'cancel' } };
+      const got = await call(http, 'p__ask', { args: args2 }, { requestState: interim.requestState, inputResponses });
+      assert.equal(got.answer.result?.resultType, 'complete', show(got.answer));
+      assert.deepEqual(check.errors(got.answer, 'tools/call'), []);
+      assert.deepEqual(JSON.parse(got.answer.result.content[0].text), { responses: { one: expected, two: { action: 'cancel' } }, state: 'own' });
+    }
+    const sampling = await call(http, 'p__ask', { args: { requests: { one: ASKS.sample } } });
+    assert.equal(sampling.answer.result?.isError, true, show(sampling.answer));
+    assert.match(sampling.answer.result.content[0].text, /sampling\/createMessage was refused: The request was blocked by policy/);
+    const requests = { one: form('again') };
     // Responses that no request preceded do not reach a server of 2026-07-28 either.
     await refused(http, 'p__ask', { inputResponses: { one: ANSWERS.elicit } }, /inputResponses cannot be forwarded/, { args: { requests } });
   });

@@ -341,9 +341,10 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('on stdio, requests that a crash of the endpoint interrupts fail, and later requests succeed', async (t) => {
+test('on stdio, requests that a crash of the endpoint interrupts fail and are recorded, and later requests succeed', async (t) => {
   const log = t.path('log');
-  const gateway = new Gateway(t.dir, { mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } });
+  const telemetry = { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } };
+  const gateway = new Gateway(t.dir, { telemetry, mcpServers: { a: fake('--tool', 'x', '--tool', 'held', '--hold', `held=${t.path('never')}`, '--log', log) } });
   const [command, words, options] = gateway.stdioCommand();
   const pipe = await t.spawn(command, words, { ...options, initialize: false });
   const held = pipe.call('tools/call', { name: 'a__held', _meta: meta() }).catch((error) => error);
@@ -355,6 +356,10 @@ test('on stdio, requests that a crash of the endpoint interrupts fail, and later
   for (const lost of [await held, await listening]) assert.equal(lost.code, -32603, show(lost));
   assert.equal((await pipe.call('tools/call', { name: 'a__x', _meta: meta() })).resultType, 'complete');
   assert.equal(lines(log, '<', 'tools/call').filter((one) => one.params.name === 'held').length, 1, 'nothing runs twice');
+  const records = new Records(gateway);
+  const rows = () => records.rows("SELECT method, decision FROM mcp_calls WHERE error_message LIKE '%may have run%'");
+  await until('the lost requests are recorded', async () => (await rows()).length === 2);
+  assert.deepEqual(await rows(), [['unknown', 'error'], ['unknown', 'error']]);
 });
 
 test('guests: frames, and the SDK\'s client through the relay', async (t) => {

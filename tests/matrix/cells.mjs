@@ -2,37 +2,19 @@
 //
 //   passes    the feature works from end to end
 //   cannot    the feature cannot exist between these revisions; `check` asserts the exact response
-//   not yet   the gateway does not support the feature; the cell is counted, and run with --try
+//   not yet   the feature is not supported; the cell is counted, and run with --try
 import { features, refusals } from './features.mjs';
 import { since } from './content.mjs';
 
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
 export const CLIENT_TRANSPORTS = ['stdio', 'http', 'frames'];
 export const SERVER_TRANSPORTS = ['stdio', 'http'];
-const STATELESS = '2026-07-28';
 
 const OF_THE_GATEWAY = ['approval', 'rewrite', 'batch'];
 export const FEATURES = Object.keys(features);
 
-// Features that the gateway does not support: feature ("*" for all) -> reason, by the side that
-// uses 2026-07-28. Remove an entry when its cells pass (--try shows them).
-const LACKING = {
-  client: {},
-  server: {},
-  both: {},
-  neither: {},
-};
-function lacking(feature, client, server) {
-  if (feature === 'audio' && client === '2024-11-05' && since(server, '2025-03-26')) {
-    return 'audio is forwarded to clients of 2024-11-05, whose schema has no such content';
-  }
-  const stateless = [client, server].map((revision) => revision === STATELESS);
-  const who = stateless[0] ? (stateless[1] ? 'both' : 'client') : stateless[1] ? 'server' : 'neither';
-  return LACKING[who][feature] ?? LACKING[who]['*'];
-}
-
 // Returns the outcome of a cell whose feature one of the revisions does not have.
-function impossible(feature, client, server) {
+function impossible(feature, client, server, direct) {
   const cannot = (reason, check) => ({ outcome: 'cannot', reason, check });
   switch (feature) {
     case 'elicitation_form':
@@ -58,7 +40,8 @@ function impossible(feature, client, server) {
       return undefined;
     case 'audio':
       if (!since(server, '2025-03-26')) return cannot('the server\'s revision has no audio', (x) => refusals.unknownTool(x, 'audio'));
-      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', (x) => refusals.asText(x, 'audio'));
+      // A server's content is forwarded unchanged; a client ignores content that it does not know.
+      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', direct ? (x) => refusals.asText(x, 'audio') : features.audio);
       return undefined;
     default:
       return undefined;
@@ -66,14 +49,11 @@ function impossible(feature, client, server) {
 }
 
 // Returns {outcome, reason, check}. check(x) is the test to run, if there is one. With `direct`,
-// LACKING does not apply.
+// there is no gateway between the client and the server.
 export function expected({ feature, client, server }, direct) {
   if (direct && OF_THE_GATEWAY.includes(feature)) return { outcome: 'not yet', reason: 'needs a gateway' };
   const check = features[feature];
-  const refusal = impossible(feature, client, server);
-  const reason = !direct && lacking(feature, client, server);
-  if (reason) return { outcome: 'not yet', reason, check: refusal?.check ?? check };
-  return refusal ?? { outcome: 'passes', check };
+  return impossible(feature, client, server, direct) ?? { outcome: 'passes', check };
 }
 
 // Returns all pairings. If `cover` is true, returns each pair of revisions once, with transports
