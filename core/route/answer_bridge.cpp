@@ -31,6 +31,18 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
 }
 
+// Returns true unless every client reads the same code, and not the one that requires visits of
+// URLs.
+bool may_require_urls(std::string_view error) {
+  std::size_t codes = 0;
+  if (error.starts_with('{')) {
+    mcp::for_each_member(error, [&codes](std::string_view key, std::string_view) {
+      if (mcp::json::same_text(key.substr(1, key.size() - 2), "code")) ++codes;
+    });
+  }
+  return codes != 1 || read_error_code(error).value_or(code::urls_required) == code::urls_required;
+}
+
 // What a client of 2026-07-28 may read in a result. Names and the type are unescaped before they
 // are compared, whereas the scanner recognizes only names without escape sequences. The members are
 // therefore read again only if a name has escape sequences or occurs twice.
@@ -167,7 +179,7 @@ bool AnswerBridge::edit_tasks(Call &call, const Message &answer, Reply *reply) c
 
 bool AnswerBridge::convert_error(Call &call, const Message &answer, Reply *reply) const {
   const std::string_view error = answer[answer.scan->error], token = mcp::member(error, "code");
-  if (read_error_code(error) == code::urls_required && needs_.gate.judges_inputs()) {
+  if (needs_.gate.judges_inputs() && may_require_urls(error)) {
     return fail(call,
                 "requires the client to visit URLs, which rules about inputs cannot evaluate");
   }
@@ -242,8 +254,8 @@ bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply
   const bool about_task = is_task_method(call.method);
   if (call.session == nullptr || (!call.session->repeats_requests && !about_task)) return true;
   // The policy evaluates single requests, which take() has handled. It cannot evaluate those of a
-  // task, or of a result that does not name them plainly.
-  if (needs_.gate.judges_inputs() && read.asks) {
+  // task, or of a result that does not name them plainly. A task that was converted has none.
+  if (needs_.gate.judges_inputs() && read.asks && call.bridge == nullptr) {
     return fail(call, "asks for input in a form that rules about inputs cannot evaluate");
   }
   const bool of_task = (about_task || read.is_task) && read.requests != 0;

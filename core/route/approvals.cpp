@@ -51,12 +51,17 @@ bool is_live(const ApprovalGrant &grant, std::uint64_t now_ns) {
   return grant.until_ns == 0 || grant.until_ns > now_ns;
 }
 
+// Returns true if both questions are about calls of one session or, without sessions, of clients
+// that cannot be told apart.
+bool is_same_session(const ApprovalQuestion &a, const ApprovalQuestion &b) {
+  return a.session == b.session && (b.has_session || a.claimed_name == b.claimed_name);
+}
+
 bool covers(const ApprovalGrant &grant, const ApprovalQuestion &question) {
   const ApprovalQuestion &given = grant.question;
   if (given.rule != question.rule || given.process_name != question.process_name) return false;
   if (grant.scope.kind == ApprovalScope::Kind::session || grant.scope.tool) {
-    if (given.session != question.session) return false;
-    if (!question.has_session && given.claimed_name != question.claimed_name) return false;
+    if (!is_same_session(given, question)) return false;
   }
   if (grant.scope.kind == ApprovalScope::Kind::minutes || grant.scope.tool) {
     if (given.principal != question.principal || given.transport != question.transport)
@@ -235,7 +240,8 @@ std::vector<ApprovalGrant> Approvals::take_tool_grants() {
 
 std::vector<ApprovalGrant> Approvals::take_outdated(const ApprovalQuestion &question) {
   return take_grants([&question](const ApprovalGrant &one) {
-    return one.scope.tool && one.question.session == question.session &&
+    return one.scope.tool && is_same_session(one.question, question) &&
+           one.question.process_name == question.process_name &&
            one.question.tool_digest == question.tool_digest &&
            one.question.definition != question.definition;
   });

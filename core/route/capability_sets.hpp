@@ -3,9 +3,9 @@
 // client that declares another set in each session or (MCP 2026-07-28) with each request could
 // start any number of connections.
 //
-// At the limit, the least recently used set makes room for another one, if no session or request
-// uses it and it has been idle for a while. A client that uses all sets again before they have been
-// idle for that time keeps other clients from using their sets.
+// At the limit, the set that was declared least recently makes room for another one, if no session
+// or request uses it and it was last declared a while ago. A client that declares all sets again
+// before that, or keeps sessions with them, keeps other clients from using their sets.
 //
 // Used on the I/O thread. Owned by the client edge. The limit does not count the empty set.
 #pragma once
@@ -70,11 +70,17 @@ class CapabilitySets {
     std::uint64_t used_ns = 0;
     std::shared_ptr<const void> use = std::make_shared<char>();
   };
+  // Elicitation without modes stands for forms.
+  static constexpr ClientCaps with_form(ClientCaps caps) {
+    constexpr ClientCaps modes = cap::elicitation_form | cap::elicitation_url;
+    return (caps & cap::elicitation) != 0 && (caps & modes) == 0 ? caps | cap::elicitation_form
+                                                                 : caps;
+  }
   // Returns the empty set if no set is a subset.
   Set largest_subset(ClientCaps wanted) const {
     Set largest{0, 0, nullptr};
     for (const Set &set : sets_) {
-      const bool subset = (set.caps & ~wanted) == 0;
+      const bool subset = (with_form(set.caps) & ~with_form(wanted)) == 0;
       if (subset && std::popcount(set.caps) > std::popcount(largest.caps)) largest = set;
     }
     return largest;

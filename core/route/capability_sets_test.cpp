@@ -42,6 +42,18 @@ TEST_CASE("capability sets: four sets are admitted, and others get the largest k
   CHECK(sets.replaced == 0);
 }
 
+TEST_CASE("capability sets: elicitation without modes is no subset of elicitation by URL") {
+  Sets sets;
+  for (const ClientCaps caps :
+       {ClientCaps{cap::elicitation}, ClientCaps{cap::sampling},
+        cap::sampling | cap::sampling_tools, cap::sampling | cap::sampling_context}) {
+    CHECK(sets.admit(caps, 1) == caps);
+  }
+  CHECK(sets.admit(cap::elicitation | cap::elicitation_url, 2) == 0);
+  CHECK(sets.admit(forms, 2) == cap::elicitation);
+  CHECK(sets.admit(forms | cap::elicitation_url, 2) == cap::elicitation);
+}
+
 TEST_CASE("capability sets: the least recently used set is replaced, unless a request uses it") {
   Sets sets;
   const ClientCaps first = cap::sampling, second = cap::elicitation, third = forms,

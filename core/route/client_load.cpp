@@ -35,16 +35,25 @@ std::string peer_group(std::string_view address) {
   return ntohl(raw.s_addr) >> 24 == 127 ? std::string(loopback) : host;
 }
 
-std::shared_ptr<ClientLoad> ClientLoads::of(const bh_peer &peer) {
+std::shared_ptr<ClientLoad> ClientLoads::of(const bh_peer &peer, std::uint64_t now_ns,
+                                            std::uint64_t idle_ns) {
   Key key{bh::view(peer.transport), bh::view(peer.principal), peer_group(bh::view(peer.address))};
-  if (const auto found = loads_.find(key); found != loads_.end()) return found->second;
-  if (loads_.size() >= max_idle) {
-    std::erase_if(loads_, [](const auto &one) { return one.second.use_count() == 1; });
+  const auto is_unused = [](const Entry &entry) { return entry.load.use_count() == 1; };
+  auto found = loads_.find(key);
+  if (found != loads_.end() && is_unused(found->second) &&
+      now_ns - found->second.used_ns > idle_ns) {
+    loads_.erase(found);
+    found = loads_.end();
   }
-  auto load = std::make_shared<ClientLoad>();
-  load->has_session = false;
-  loads_.emplace(std::move(key), load);
-  return load;
+  if (found == loads_.end()) {
+    if (loads_.size() >= max_idle) {
+      std::erase_if(loads_, [&](const auto &one) { return is_unused(one.second); });
+    }
+    found = loads_.emplace(std::move(key), Entry{std::make_shared<ClientLoad>(), now_ns}).first;
+    found->second.load->has_session = false;
+  }
+  found->second.used_ns = now_ns;
+  return found->second.load;
 }
 
 }  // namespace bulkhead

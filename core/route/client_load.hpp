@@ -46,14 +46,20 @@ class ClientLoads {
  public:
   static constexpr std::size_t max_idle = 1024;
 
-  // Returns the counts for a sessionless message that arrived without a session.
-  std::shared_ptr<ClientLoad> of(const bh_peer &peer);
+  // Returns the counts for a sessionless message that arrived without a session. A peer that has
+  // had no open request for `idle_ns` gets new counts, like a client whose session has expired.
+  std::shared_ptr<ClientLoad> of(const bh_peer &peer, std::uint64_t now_ns, std::uint64_t idle_ns);
   std::size_t size() const noexcept { return loads_.size(); }  // for tests
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // transport, principal, peer
 
-  std::map<Key, std::shared_ptr<ClientLoad>> loads_;
+  struct Entry {
+    std::shared_ptr<ClientLoad> load;
+    std::uint64_t used_ns;  // when the last message arrived
+  };
+
+  std::map<Key, Entry> loads_;
 };
 
 }  // namespace bulkhead

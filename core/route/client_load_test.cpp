@@ -11,13 +11,13 @@ using namespace bulkhead;
 namespace {
 
 std::shared_ptr<ClientLoad> load_of(ClientLoads *loads, const std::string &principal,
-                                    const std::string &address) {
+                                    const std::string &address, std::uint64_t now_ns = 0) {
   bh_peer peer{};
   peer.size = sizeof peer;
   peer.transport = bh::str("http");
   peer.principal = bh::str(principal);
   peer.address = bh::str(address);
-  return loads->of(peer);
+  return loads->of(peer, now_ns, 1'000);
 }
 
 }  // namespace
@@ -56,4 +56,17 @@ TEST_CASE("client loads: each principal and peer has its own counts, which outli
     used.push_back(load_of(&loads, "p" + std::to_string(i), "127.0.0.1:1"));
   }
   CHECK(load_of(&loads, "p0", "127.0.0.1:1") == used[0]);
+}
+
+TEST_CASE("client loads: a peer without requests for some time gets new counts") {
+  ClientLoads loads;
+  auto load = load_of(&loads, "token", "127.0.0.1:1", 1);
+  CHECK_FALSE(load->has_session);
+  load->calls = 7;
+  load = load_of(&loads, "token", "127.0.0.1:2", 1'001);
+  CHECK(load->calls == 7);
+  CHECK(load_of(&loads, "token", "127.0.0.1:3", 9'000) == load);  // a request is open
+  load = nullptr;
+  CHECK(load_of(&loads, "token", "127.0.0.1:4", 10'000)->calls == 7);
+  CHECK(load_of(&loads, "token", "127.0.0.1:4", 11'001)->calls == 0);
 }

@@ -147,7 +147,8 @@ bh_status Clients::deliver_message(ClientEnd &end, const bh_incoming &in, bh_del
 }
 
 bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh_delivery *out) {
-  Session &s = add(end, *in.peer, loads_.of(*in.peer));
+  const std::uint64_t idle_ns = needs_.limits.session_idle_ms * 1'000'000u;
+  Session &s = add(end, *in.peer, loads_.of(*in.peer, needs_.reactor.now_ns(), idle_ns));
   const bh_session handle = s.handle;
   s.sessionless = Session::Sessionless::in_delivery;
   s.stream = in.stream;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/text.hpp"
+#include "route/session.hpp"
 
 namespace bulkhead {
 namespace {
@@ -25,6 +26,10 @@ std::string refusal_text(mcp::Method method, const Message &answer) {
     text.append(": ").append(bh::cut_text(mcp::unquote(message, &scratch), most));
   }
   return text;
+}
+
+bool has_session(const Call &call) {
+  return call.session == nullptr || !call.session->is_sessionless();
 }
 
 }  // namespace
@@ -55,7 +60,7 @@ void InputRounds::begin(Call &call, const Message &answer) {
   }
   input.members.clear();
   const CallInHand hand = input.request.in_hand();
-  if (waiting_bytes() + hand.message.size() + input.round.bytes() > max_waiting_bytes) {
+  if (is_full(call, hand.message.size() + input.round.bytes())) {
     return fail(code::timeout, std::string(too_many_bytes) + "; try again");
   }
   if (!needs_.parking.park(call, hand, Stage::asking)) return;
@@ -68,7 +73,7 @@ void InputRounds::pause(Call &call, std::uint64_t ms) {
   needs_.ends.leave_lane(call);
   call.input->round = {};
   call.input->members.clear();
-  if (waiting_bytes() + call.input->request.message.size() > max_waiting_bytes) {
+  if (is_full(call, call.input->request.message.size())) {
     return needs_.ends.fail(call, code::timeout, std::string(too_many_bytes) + "; try again",
                             BH_OUTCOME_ERROR);
   }
@@ -97,7 +102,7 @@ void InputRounds::answered(std::uint64_t id, std::uint32_t number, const Message
   Call *call = needs_.calls.get(id);
   if (call == nullptr || call->stage != Stage::asking || call->input->settled()) return;
   if (call->session != nullptr && call->session->closing) return;  // the call ends with it
-  if (waiting_bytes() + answer.size() > max_waiting_bytes) {
+  if (is_full(*call, answer.size())) {
     call->input->failure = too_many_bytes;
   } else {
     store(call->input.get(), number - 1, answer);
@@ -150,13 +155,19 @@ void InputRounds::timed_out(Call &call) {
                    BH_OUTCOME_TIMEOUT);
 }
 
-std::size_t InputRounds::waiting_bytes() const {
-  std::size_t bytes = 0;
-  needs_.calls.for_each([&](const Call &call) {
-    if (call.stage != Stage::asking) return;
-    bytes += call.input->request.message.size() + call.input->round.bytes();
+// Returns true if the calls that wait, with `more` bytes of this call, exceed a limit.
+bool InputRounds::is_full(const Call &call, std::size_t more) const {
+  const auto load = [](const Call &one) {
+    return one.session == nullptr ? nullptr : one.session->load.get();
+  };
+  std::size_t all = more, of_client = more;
+  needs_.calls.for_each([&](const Call &one) {
+    if (one.stage != Stage::asking) return;
+    const std::size_t bytes = one.input->request.message.size() + one.input->round.bytes();
+    all += bytes;
+    if (load(one) == load(call)) of_client += bytes;
   });
-  return bytes;
+  return all > max_waiting_bytes || (!has_session(call) && of_client > max_bytes_per_client);
 }
 
 }  // namespace bulkhead

@@ -35,6 +35,7 @@ class InputRounds {
   static constexpr std::uint32_t max_rounds = 32;
   static constexpr std::uint64_t first_pause_ms = 100, max_pause_ms = 5'000;
   static constexpr std::size_t max_waiting_bytes = 64u << 20;
+  static constexpr std::size_t max_bytes_per_client = 16u << 20;  // without a session
 
   struct Needs {
     CallTable &calls;
@@ -71,7 +72,7 @@ class InputRounds {
   void ask(Call &call);
   void withdraw(Call &call);
   static void store(CallInput *input, std::size_t index, const Message &answer);
-  std::size_t waiting_bytes() const;
+  bool is_full(const Call &call, std::size_t more) const;
 
   const Needs needs_;
 };

@@ -80,7 +80,9 @@ TEST_CASE("a request for input that the policy cannot evaluate ends the call") {
     w.ask_alone("tools/call", job(), "ada", R"({"elicitation":{}})");
     w.result("m1", "{" + std::string(type) + requests);
     CHECK(w.told({"result"}).empty());
-    CHECK_FALSE(w.told({"error", "message"}).empty());
+    const std::string text = w.told({"error", "message"});
+    CHECK((text.find("rules about inputs") != std::string::npos ||
+           text.find("unknown type") != std::string::npos));
   }
 }
 

@@ -30,6 +30,10 @@ bool is_id(const std::string &id) {
          scan.id.in(message) == id;
 }
 
+std::string_view text_of(const LedgerRequest &request) {
+  return request.initialize ? lost_initialize : lost_call;
+}
+
 std::string subscribe_message(const std::string &uri) {
   return R"({"jsonrpc":"2.0","id":0,"method":"resources/subscribe","params":{"uri":)" + uri + "}}";
 }
@@ -41,7 +45,7 @@ void RestoredSessions::restore(bh_session handle, std::uint8_t revision, ClientC
   Session *s = needs_.sessions.find(handle);
   if (s == nullptr || s->initialized || revision >= std::size(revisions)) return;
   s->revision = revision;
-  s->caps = caps;
+  s->caps = needs_.admit(*s, caps);
   s->initialized = s->ready = true;
   s->listed = static_cast<std::uint8_t>((1u << item_kinds) - 1);
   s->to_tell_lists = true;
@@ -104,7 +108,7 @@ void RestoredSessions::answer_owed_requests() {
     }
     std::string text = R"({"jsonrpc":"2.0","id":)" + request.id + R"(,"error":{"code":)" +
                        std::to_string(code::internal_error) + R"(,"message":)";
-    bh::json::append_quoted(&text, request.initialize ? lost_initialize : lost_call);
+    bh::json::append_quoted(&text, text_of(request));
     text += "}}";
     record_lost(request);
     const bh_str part = bh::str(text);
@@ -123,7 +127,7 @@ void RestoredSessions::record_lost(const LedgerRequest &request) {
   if (!mcp::scan(message, &scan, &error)) return;
   const std::uint64_t now = needs_.reactor.now_ns();
   needs_.recorder.record({s, s->handle, message, &scan, now},
-                         {BH_OUTCOME_ERROR, now, 0, {}, lost_call, {}});
+                         {BH_OUTCOME_ERROR, now, 0, {}, text_of(request), {}});
 }
 
 void RestoredSessions::lists_ready(View &view) {

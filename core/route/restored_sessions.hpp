@@ -34,6 +34,8 @@ class RestoredSessions {
     Recorder &recorder;
     // Handles a request as if the client had sent it.
     std::function<void(Session &, Incoming &)> handle;
+    // Returns the capabilities that the session may use; see SessionEdge::admit().
+    std::function<ClientCaps(Session &, ClientCaps)> admit;
     std::function<void()> on_idle;  // called when all pending responses have been sent
   };
   explicit RestoredSessions(Needs needs)

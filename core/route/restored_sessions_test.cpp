@@ -40,14 +40,15 @@ struct World : ListWorld {
   Notes notes;
   Texts subscribed;
   std::uint32_t idle = 0;
-  RestoredSessions restored{{profile, *loop, names, sessions, journal, views, answers, recorder,
-                             [this](Session &, Incoming &request) {
-                               CHECK(request.recorded);
-                               CHECK(request.message.scan->method ==
-                                     mcp::Method::resources_subscribe);
-                               subscribed.emplace_back(request.message[request.message.scan->uri]);
-                             },
-                             [this] { ++idle; }}};
+  RestoredSessions restored{
+      {profile, *loop, names, sessions, journal, views, answers, recorder,
+       [this](Session &, Incoming &request) {
+         CHECK(request.recorded);
+         CHECK(request.message.scan->method == mcp::Method::resources_subscribe);
+         subscribed.emplace_back(request.message[request.message.scan->uri]);
+       },
+       [this](Session &, ClientCaps caps) { return caps & ~denied; }, [this] { ++idle; }}};
+  ClientCaps denied = 0;
   Session &session = open_session(sessions, client);
 
   // Simulates a restart: opens the existing ledger in a new process.

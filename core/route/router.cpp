@@ -153,6 +153,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                  asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_, recorder_,
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
+                 [this](Session &s, ClientCaps caps) { return session_edge_.admit(s, caps); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
                 loop_, ends_, asks_, desk_, subscriptions_, listens_, inputs_, recorder_,

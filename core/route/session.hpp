@@ -62,11 +62,11 @@ struct Session {
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
   std::shared_ptr<const void> capability_set;  // keeps `caps` in use; see CapabilitySets
-  int log_level = -1;          // -1: never set
-  std::uint64_t start_ns = 0;  // in this process
-  std::uint64_t calls = 0;     // requests to servers, including refused ones
-  std::uint8_t listed = 0;     // bit per ItemKind: the client has received the list
-  View *view = nullptr;        // set by initialize
+  int log_level = -1;                          // -1: never set
+  std::uint64_t start_ns = 0;                  // in this process
+  std::uint64_t calls = 0;                     // requests to servers, including refused ones
+  std::uint8_t listed = 0;                     // bit per ItemKind: the client has received the list
+  View *view = nullptr;                        // set by initialize
 
   // Whether this session was created for a single sessionless message. Such a session ends when the
   // message has been answered.

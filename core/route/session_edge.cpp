@@ -57,8 +57,6 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
   needs_.answers.result(request, initialize_result(s, needs_.profile));
 }
 
-// Returns the capabilities of the session: those that the client declares or, if too many sets are
-// in use, fewer of them.
 ClientCaps SessionEdge::admit(Session &s, ClientCaps caps) {
   const std::uint64_t idle_ms =
       std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);

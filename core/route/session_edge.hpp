@@ -55,9 +55,12 @@ class SessionEdge final : public ClientEdge {
   void request(Session &session, Incoming &request) override;
   void notification(Session &session, const Message &message) override;
 
+  // Returns the capabilities of the session: those that the client declares or, if too many sets
+  // are in use, fewer of them.
+  ClientCaps admit(Session &session, ClientCaps caps);
+
  private:
   void initialize(Session &session, Incoming &request);
-  ClientCaps admit(Session &session, ClientCaps caps);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void set_log_level(Session &session, Incoming &request);
   void pass_progress(Session &session, const Message &message);

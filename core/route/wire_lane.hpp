@@ -135,7 +135,7 @@ class WireLane final : public Lane, private Listening::Wire {
   // Prepares the conversion of a call that concerns a task, if the client and the server are of
   // different generations. Returns false if no conversion is necessary.
   static bool bridge_task(Call &call, bool same_generation);
-  // Returns the request with only the members that a server of the other generation receives.
+  // Returns the request with only the members that reduced_request() keeps.
   static CallInHand reduced(const CallInHand &hand);
   // Returns how many tasks/cancel requests of the lane itself are open.
   std::size_t open_cancels();

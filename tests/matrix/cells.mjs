@@ -41,7 +41,7 @@ function impossible(feature, client, server, direct) {
     case 'audio':
       if (!since(server, '2025-03-26')) return cannot('the server\'s revision has no audio', (x) => refusals.unknownTool(x, 'audio'));
       // A server's content is forwarded unchanged; a client ignores content that it does not know.
-      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', direct ? (x) => refusals.asText(x, 'audio') : features.audio);
+      if (!since(client, '2025-03-26')) return cannot('the client\'s revision has no audio', (x) => (direct ? refusals.asText(x, 'audio') : refusals.foreignAudio(x)));
       return undefined;
     default:
       return undefined;

@@ -36,6 +36,9 @@ class Client {
   get errors() {
     return this.wire.errors.filter((error) => error.startsWith('received'));
   }
+  forgetErrors() {
+    this.wire.errors.length = 0;
+  }
   // Returns the HTTP headers that a client of this revision sends with a message.
   headers() {
     return {};

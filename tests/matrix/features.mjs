@@ -244,6 +244,12 @@ export const refusals = {
     assert.match(error.message, /batch/i);
     assert.deepEqual((await client.list('tools/list', 'tools')).items, before);
   },
+  // The client's revision does not have this kind of content, but receives what the server has sent.
+  async foreignAudio(x) {
+    await features.audio(x);
+    assert.ok(x.client.errors.length > 0 && x.client.errors.every((error) => /CallToolResult.*content/.test(error)), x.client.errors.join());
+    x.client.forgetErrors();
+  },
   // The client's revision does not have this kind of content, so it receives a text.
   async asText({ client }, name) {
     const { content } = await tool(client, name);

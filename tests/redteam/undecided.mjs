@@ -105,13 +105,16 @@ for (const [name, rule] of Object.entries({
 
 test('an error that requires visits of URLs does not pass rules about inputs', async (t) => {
   const elicitations = [{ mode: 'url', elicitationId: 'e', message: 'TOPSECRET', url: 'https://evil.example/' }];
-  const error = JSON.stringify({ code: -32042, message: 'visit', data: { elicitations } });
+  const data = `"message":"visit","data":${JSON.stringify({ elicitations })}`;
+  const spellings = { plain: `{"code":-32042,${data}}`, twice: `{"code":1,${data},"code":-32042}`, fraction: `{"code":-32042.0,${data}}`, exponent: `{"code":-3.2042e4,${data}}`, escaped: `{"c\\u006fde":-32042,${data}}` };
+  const names = Object.keys(spellings);
   const gateway = await t.gateway({
-    mcpServers: { a: fake('--tool', 'url', '--error', `url=${error}`) },
+    mcpServers: { a: fake(...names.flatMap((name) => ['--tool', name, '--error', `${name}=${spellings[name]}`])) },
     security: { rules: { mcp: { none: { on: 'mcp.input_request', if: 'mcp.input.text.contains("evil.example")', decision: 'block' } } } },
   });
   const old = await t.http(gateway), http = await httpOf(t, gateway);
-  const answers = [await outcome(old.tool('a__url')), (await http.send('tools/call', { name: 'a__url' })).answer];
+  const answers = [];
+  for (const name of names) answers.push(await outcome(old.tool(`a__${name}`)), (await http.send('tools/call', { name: `a__${name}` })).answer);
   for (const answer of answers) {
     assert.match(answer.error.message, /rules about inputs cannot evaluate/);
     assert.ok(!/evil|TOPSECRET/.test(show(answer)), show(answer));
