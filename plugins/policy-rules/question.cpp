@@ -38,7 +38,7 @@ void append_strings(const rapidjson::Value &value, std::string *out) {
 }
 
 const rapidjson::Value &content_of(const rapidjson::Value &result) {
-  for (const std::string_view name : {"content", "contents", "messages"}) {
+  for (const std::string_view name : kContentNames) {
     const rapidjson::Value *found = member(result, name);
     if (found != nullptr && found->IsArray()) return *found;
   }
