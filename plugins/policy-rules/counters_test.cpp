@@ -252,6 +252,62 @@ TEST_CASE("a byte budget counts the whole request") {
   CHECK(w.decide(c) == "block r");
 }
 
+TEST_CASE("the results of requests about a task count towards the budgets of its tool") {
+  // The creation of the task counts 4 bytes, and each result of tasks/get 20.
+  const auto creates = [](World &w, std::uint64_t session, std::string_view tool) {
+    const Call c = in_session(session, tool);
+    const std::string verdict = w.decide(c);
+    if (verdict == "allow") w.judge.observe(w.set, c, "{}");
+    return verdict;
+  };
+  const auto gets = [](World &w, std::uint64_t session, std::string_view tool,
+                       std::vector<Look> *looks = nullptr) {
+    Call c = in_session(session, tool, "");
+    c.exchange = 2;
+    c.undecided = true;
+    return World::shown(w.judge.observe(w.set, c, R"({"a":"123456789012"})", looks));
+  };
+  for (const std::string condition :
+       {"mcp.request.tool_name == 'job'", "true",
+        // The arguments of the call that created the task are not known.
+        "mcp.request.tool_name == 'job' && !has(mcp.request.arguments.free)",
+        "mcp.request.tool_name == 'job' && mcp.tool.description == ''"}) {
+    INFO(condition);
+    World w(limit(R"({"bytes": 30})", condition));
+    CHECK(creates(w, 1, "job") == "allow");
+    CHECK(gets(w, 1, "job") == "allow");  // 24 in total
+    CHECK(creates(w, 1, "job") == "allow");
+    CHECK(gets(w, 1, "job") == "allow");
+    CHECK(creates(w, 1, "job") == "block r");
+    CHECK(creates(w, 2, "job") == "allow");  // in another session
+  }
+  World others(limit(R"({"bytes": 30})", "mcp.request.tool_name == 'job'"));
+  std::vector<Look> looks;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(gets(others, 1, "other") == "allow");
+    CHECK(gets(others, 1, "job", &looks) == "allow");  // explained, not counted
+  }
+  CHECK(creates(others, 1, "job") == "allow");
+  // An earlier rule allows the tool, so its calls do not count; for `some`, this depends on the
+  // arguments, which are not known.
+  World earlier(rules(R"j({
+    "first": {"on": "mcp.request", "if": "mcp.request.tool_name == 'free'", "decision": "allow",
+              "priority": 1},
+    "some": {"on": "mcp.request", "decision": "allow", "priority": 2,
+             "if": "mcp.request.tool_name == 'some' && has(mcp.request.arguments.free)"},
+    "r": {"on": "mcp.request", "if": "true", "decision": "block",
+          "over": {"bytes": 30, "by": ["tool"]}},
+    "all": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 500,
+            "over": {"bytes": 69, "by": []}}})j"));
+  for (int i = 0; i < 3; ++i) gets(earlier, 1, "free");
+  CHECK(creates(earlier, 1, "job") == "allow");
+  for (int i = 0; i < 2; ++i) gets(earlier, 1, "some");
+  CHECK(creates(earlier, 1, "some") == "block r");
+  CHECK(creates(earlier, 1, "job") == "allow");  // 48 of 69 in total
+  gets(earlier, 1, "job");
+  CHECK(creates(earlier, 1, "job2") == "block all");
+}
+
 TEST_CASE("if the number of counts reaches the limit, calls that require a new count are blocked") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {

@@ -64,6 +64,7 @@ class Judge {
   // Evaluates a call and counts it. If `looks` is set, appends all evaluated rules to it and does
   // not count the call.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
+  // Evaluates a result, and adds its size to the byte budgets that count its call.
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
   // Evaluates an event that is neither a call nor a result. call.event is the type of the event.
@@ -93,9 +94,11 @@ class Judge {
   void begin(Event event, const Call &call, std::string_view result = {});
   Verdict first_match(const RuleSet &set);
   Verdict judge_body(const RuleSet &set);
+  void charge_undecided(const RuleSet &set, const Call &call, std::uint64_t bytes);
+  std::string key_of(const Rule &rule) const;
   Match match(const Rule &rule);
   Match match_without_budget(const Rule &rule);
-  Match within(const std::string &rule_id, const Budget &budget);
+  Match within(const Rule &rule, const Budget &budget);
   Match list_matches(const Rule &rule) const;
   Match failed(std::string text);
   void note(const Rule &rule, Match match);

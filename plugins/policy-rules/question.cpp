@@ -248,6 +248,13 @@ std::string_view Question::changeable() const noexcept {
   return event_ == Event::request ? call_->arguments : body_;
 }
 
+void Question::hide_request() {
+  for (std::uint32_t slot = kCommon; slot < kRoots; ++slot) {
+    values_[slot] = Value::error(kNotKnown);
+    filled_ |= bit(slot);
+  }
+}
+
 void Question::hide_what_differs() {
   fill(kDefinitionBits | bit(kUriNormalized));
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
