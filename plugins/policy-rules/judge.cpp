@@ -291,6 +291,20 @@ bool Judge::reads_body(const RuleSet &set, Event event, const Call &call) {
   return reads;
 }
 
+bool Judge::is_large(const RuleSet &set, Event event, const Call &call, std::string_view result) {
+  return call.asked_bytes() + result.size() > set.bytes_at_once() && reads_body(set, event, call);
+}
+
+Verdict Judge::refuse_large(const RuleSet &set) {
+  reason_ = "rules must evaluate this message, but it is larger than " +
+            std::to_string(set.bytes_at_once()) + " bytes (large_messages = \"refuse\")";
+  Verdict verdict;
+  verdict.kind = BH_VERDICT_BLOCK;
+  verdict.rule = "security.large_messages";
+  verdict.reason = reason_;
+  return verdict;
+}
+
 Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::string_view result) {
   looks_ = nullptr;
   begin(event, call, result);

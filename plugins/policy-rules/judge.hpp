@@ -73,6 +73,10 @@ class Judge {
   // Returns true if any rule that may match this message reads or rewrites its body. If the message
   // is a result, `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
+  // Returns true if the message is too large for the reactor thread and a rule reads its body.
+  bool is_large(const RuleSet &set, Event event, const Call &call, std::string_view result);
+  // Returns the verdict for large messages if the rules refuse them.
+  Verdict refuse_large(const RuleSet &set);
   // Evaluates all conditions for a message, but does not count the message. May be called on
   // another thread if that thread has its own Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
