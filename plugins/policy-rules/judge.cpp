@@ -98,7 +98,8 @@ std::string Judge::key_of(const Rule &rule) const {
 Match Judge::within(const Rule &rule, const Budget &budget) {
   std::string key = key_of(rule);
   if (question_.call().again && is_counted(key)) return Match::no;
-  Counters::Addition addition{question_.call().asked_bytes(), &question_.hosts()};
+  const Counters::Addition addition{question_.call().asked_bytes(), &question_.hosts(),
+                                    question_.call().principal};
   if (budget.what == Budget::What::destinations && known_ == nullptr) {
     if (const char *fault = question_.find_hosts()) return failed(kUnreadable + fault);
   }
@@ -196,11 +197,12 @@ void Judge::remember(bool asks) {
 
 void Judge::charge() {
   const std::uint64_t now = clock_.steady_ms();
+  const Call &call = question_.call();
   for (Charge &each : charges_) {
-    counters_.add(*each.budget, each.key, {question_.call().asked_bytes(), &question_.hosts()},
+    counters_.add(*each.budget, each.key, {call.asked_bytes(), &question_.hosts(), call.principal},
                   now);
     if (each.budget->what == Budget::What::bytes)
-      counters_.expect_result(question_.call().exchange, *each.budget, std::move(each.key));
+      counters_.expect_result(call.exchange, *each.budget, std::move(each.key), call.principal);
   }
 }
 
@@ -219,7 +221,7 @@ void Judge::charge_undecided(const RuleSet &set, const Call &call, std::uint64_t
         if (found == Match::no) return false;
         if (!rule.over) return found == Match::yes;  // this rule decides about such calls
         if (rule.over->what == Budget::What::bytes)
-          counters_.add(*rule.over, key_of(rule), {bytes, nullptr}, now);
+          counters_.add(*rule.over, key_of(rule), {bytes, nullptr, call.principal}, now);
         return false;
       });
 }
