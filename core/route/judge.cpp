@@ -123,13 +123,13 @@ Gate::Decision Judge::decide_checked(const Call &call, const Message &message, c
 
 Gate::Decision Judge::observe(const Call &call, const Message &answer) const {
   const std::string_view body = judged_part_of_answer(answer);
+  bh_policy_request request = request_of(call);
+  if (!call.judged) request.flags |= BH_REQUEST_UNDECIDED;
   if (answer.scan->kind == mcp::Kind::result) {
-    if (!describes_task(call.task, call.method, body)) {
-      return gate_.observe(request_of(call), body);
-    }
-    return gate_.observe(request_of(call), judged_task(body));
+    if (!describes_task(call.task, call.method, body)) return gate_.observe(request, body);
+    return gate_.observe(request, judged_task(body));
   }
-  return gate_.observe(request_of(call), error_as_result(body));
+  return gate_.observe(request, error_as_result(body));
 }
 
 bool Judge::is_approved(const Call &call, const Target &target) const {

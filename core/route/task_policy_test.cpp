@@ -14,8 +14,9 @@ namespace {
 struct Asked {
   std::string method, server, name, arguments, extra, definition;
 };
-std::vector<Asked> asked;          // for which decisions
-std::uint64_t pending_number = 0;  // of the result that is pending
+std::vector<Asked> asked;                   // for which decisions
+std::vector<std::uint32_t> observed_flags;  // of the policy requests with results
+std::uint64_t pending_number = 0;           // of the result that is pending
 
 // Blocks requests that contain "forbidden" and results that contain "secret", and rewrites the
 // arguments of requests that contain "rewritten". The decision about a result that contains "slow"
@@ -40,6 +41,7 @@ const bh_policy blocking = {
     },
     [](void *, const bh_policy_request *request, bh_str result, bh_verdict *out,
        bh_error *) -> bh_status {
+      observed_flags.push_back(request->flags);
       const std::string_view text = bh::view(result);
       const bool allowed = text.find("secret") == std::string_view::npos;
       out->verdict = allowed ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
@@ -118,11 +120,13 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
     CHECK(asked[0].name == "job");
     CHECK(asked[0].arguments.empty());
     CHECK(asked[0].extra == extra);
+    observed_flags.clear();
     CHECK(mcp::member(asked[0].definition, "name") == R"("job")");
     CHECK(w.sent(servers[i], {"method"}) == R"("tasks/update")");
     CHECK(w.sent(servers[i], {"params", "taskId"}) == R"("1")");
     w.result(servers[i], R"({"resultType":"complete"})");
     CHECK(w.told({"result", "resultType"}) == R"("complete")");
+    CHECK(observed_flags == std::vector<std::uint32_t>{0});
 
     const std::size_t before = w.servers[servers[i]].got.size();
     for (const std::string_view value : {R"({"name":"forbidden"})", R"({"a":1,"a":2})"}) {
@@ -131,14 +135,16 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
       CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
       CHECK(w.servers[servers[i]].got.size() == before);
     }
-    // The other requests have no data to decide about.
+    // The other requests have no data to decide about, and policies know it from their results.
     asked.clear();
+    observed_flags.clear();
     for (const std::string_view method : {"tasks/get", "tasks/cancel"}) {
       w.ask_alone(method, R"("taskId":)" + ids[i]);
       w.result(servers[i], R"({"resultType":"complete","taskId":"1","status":"working"})");
       CHECK(w.told({"result", "resultType"}) == R"("complete")");
     }
     CHECK(asked.empty());
+    CHECK(observed_flags == std::vector<std::uint32_t>(2, BH_REQUEST_UNDECIDED));
   }
 }
 

@@ -56,7 +56,10 @@ std::expected<std::string, std::string> explain(const Lists &lists, std::string_
     return std::unexpected("\"server\", \"name\", \"method\" and \"on\" must be strings");
   }
   if (server->empty()) return std::unexpected("\"server\" is missing");
-  const bool judged = *on == "mcp.request";  // the lists apply to requests only
+  // The lists apply to requests only, and not to those of BH_REQUEST_UNDECIDED.
+  const bool judged = *on == "mcp.request" && *method != "resources/unsubscribe" &&
+                      *method != "tasks/get" && *method != "tasks/result" &&
+                      *method != "tasks/cancel";
   std::string out;
   Writer writer(&out);
   writer.begin_object();

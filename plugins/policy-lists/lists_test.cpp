@@ -1,4 +1,5 @@
 #include "lists.hpp"
+#include "explain.hpp"
 
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
@@ -144,4 +145,21 @@ TEST_CASE("the plugin declares its requirements, decides, and accepts a policy r
   plugin->stop(plugin->self);
   plugin->destroy(plugin->self);
   CHECK(host.faults().empty());
+}
+
+TEST_CASE("explaining a request that policies do not evaluate shows that it is allowed") {
+  const auto lists = Lists::load(R"({"blocked_servers":["b"]})");
+  REQUIRE(lists.has_value());
+  const auto said = [&](const std::string &method) {
+    const auto text = explain(*lists, R"({"server":"b","name":"n","method":")" + method + "\"}");
+    REQUIRE(text.has_value());
+    return text->substr(0, text->find(R"(,"reason")"));
+  };
+  for (const char *method :
+       {"resources/unsubscribe", "tasks/get", "tasks/result", "tasks/cancel"}) {
+    CHECK(said(method) == R"({"request":{"decision":"allow","rule":"")");
+  }
+  for (const char *method : {"tools/call", "resources/subscribe", "tasks/update"}) {
+    CHECK(said(method) == R"({"request":{"decision":"block","rule":"blocked_servers.b")");
+  }
 }

@@ -20,6 +20,7 @@ Call call_of(const bh_policy_request &request) {
   call.again = (request.flags & BH_REQUEST_AGAIN) != 0;
   call.approved = (request.flags & BH_REQUEST_APPROVED) != 0;
   call.to_server = (request.flags & BH_REQUEST_TO_SERVER) != 0;
+  call.undecided = (request.flags & BH_REQUEST_UNDECIDED) != 0;
   if (!BH_HAS(bh_policy_request, &request, event)) return call;
   call.definition = bh::view(request.definition);
   call.session_calls = request.session_calls;

@@ -21,6 +21,7 @@ struct Call {
   bool to_server = false;        // direction of a notification
   bool again = false;            // the call is evaluated again after an approval
   bool approved = false;         // these rules required that approval
+  bool undecided = false;        // only of results: decide() was not called for the request
 
   // Returns the URI of a resource request or the target of a completion request. Returns an empty
   // string for other requests and events.

@@ -3,6 +3,7 @@
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 #include "json_text.hpp"
 #include "uri.hpp"
@@ -83,31 +84,59 @@ std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   return count.now + whole + (before > static_cast<double>(whole) ? 1 : 0);
 }
 
+// Returns the count with this key, which is created if necessary. Returns nullptr if there is no
+// room for it.
 Counters::Count *Counters::find(const Budget &budget, const std::string &key,
-                                std::uint64_t now_ms) {
+                                std::string_view principal, std::uint64_t now_ms) {
   auto at = counts_.find(key);
   if (at == counts_.end()) {
-    if (counts_.size() >= kMaxCounts) sweep(now_ms);
+    if (counts_.size() >= kMaxCounts) make_room(now_ms);
     if (counts_.size() >= kMaxCounts) return nullptr;
     at = counts_.try_emplace(key).first;
-    if (budget.per_ms != 0) at->second.window = now_ms / budget.per_ms;
+    Count &count = at->second;
+    if (budget.per_ms != 0) count.window = now_ms / budget.per_ms;
+    count.order = order_of(budget);
+    if (count.order != nullptr) count.place = count.order->add(principal, at->first);
+  } else if (at->second.order != nullptr) {
+    EvictionOrder::use(at->second.place);
   }
   turn(at->second, budget, now_ms);
   return &at->second;
 }
 
+// Returns the order in which counts of this budget are evicted, or nullptr if they never are.
+EvictionOrder *Counters::order_of(const Budget &budget) {
+  if (budget.by_session) return &by_session_;
+  return budget.by_process ? &by_process_ : nullptr;
+}
+
+// Removes expired counts or, if there are none, evicts a count if possible.
+void Counters::make_room(std::uint64_t now_ms) {
+  sweep(now_ms);
+  if (counts_.size() < kMaxCounts) return;
+  const std::string *key = by_session_.next();
+  if (key == nullptr) key = by_process_.next();
+  if (key != nullptr) erase(counts_.find(*key));
+}
+
 void Counters::sweep(std::uint64_t now_ms) {
   if (now_ms < swept_ms_ + kSweepEveryMs && swept_ms_ != 0) return;
   swept_ms_ = now_ms;
-  std::erase_if(counts_, [&](const auto &entry) {
-    const Count &count = entry.second;
-    return now_ms - count.used_ms > (count.per_ms == 0 ? kIdleMs : 2 * count.per_ms);
-  });
+  for (auto at = counts_.begin(); at != counts_.end();) {
+    const Count &count = at->second;
+    const bool idle = now_ms - count.used_ms > (count.per_ms == 0 ? kIdleMs : 2 * count.per_ms);
+    at = idle ? erase(at) : std::next(at);
+  }
+}
+
+Counters::Counts::iterator Counters::erase(Counts::iterator at) {
+  if (at->second.order != nullptr) at->second.order->remove(at->second.place);
+  return counts_.erase(at);
 }
 
 bool Counters::over(const Budget &budget, const std::string &key, const Addition &addition,
                     std::uint64_t now_ms) {
-  const Count *count = find(budget, key, now_ms);
+  const Count *count = find(budget, key, addition.principal, now_ms);
   if (count == nullptr) return true;
   if (budget.what == Budget::What::calls) return amount(*count, now_ms) + 1 > budget.most;
   if (budget.what == Budget::What::bytes) {
@@ -124,7 +153,7 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
 
 void Counters::add(const Budget &budget, const std::string &key, const Addition &addition,
                    std::uint64_t now_ms) {
-  Count *count = find(budget, key, now_ms);
+  Count *count = find(budget, key, addition.principal, now_ms);
   if (count == nullptr) return;
   if (budget.what == Budget::What::destinations) {
     count->seen.insert(addition.destinations->begin(), addition.destinations->end());
@@ -133,21 +162,22 @@ void Counters::add(const Budget &budget, const std::string &key, const Addition 
   }
 }
 
-void Counters::expect_result(std::uint64_t exchange, const Budget &budget, std::string key) {
+void Counters::expect_result(std::uint64_t exchange, const Budget &budget, std::string key,
+                             std::string_view principal) {
   if (awaited_order_.size() >= kMaxCalls) {
     awaited_.erase(awaited_order_.front());
     awaited_order_.pop_front();
   }
   auto [at, fresh] = awaited_.try_emplace(exchange);
   if (fresh) awaited_order_.push_back(exchange);
-  at->second.push_back({std::move(key), budget});
+  at->second.push_back({std::move(key), std::string(principal), budget});
 }
 
 void Counters::add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms) {
   const auto at = awaited_.find(exchange);
   if (at == awaited_.end()) return;
   for (const Awaited &each : at->second) {
-    add(each.budget, each.key, {bytes, nullptr}, now_ms);
+    add(each.budget, each.key, {bytes, nullptr, each.principal}, now_ms);
   }
   awaited_.erase(at);  // awaited_order_ drops its entry later
 }

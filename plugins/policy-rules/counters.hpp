@@ -1,4 +1,9 @@
 // Counts calls, bytes and destinations for rules with a budget (`over`). Single-threaded.
+//
+// If there are kMaxCounts counts, a new count evicts another one: a count by session, or else a
+// count by process, in the order of EvictionOrder. A client can always start with a new count of
+// these kinds, in another session or process, so it gains nothing from an eviction. Other counts
+// are not evicted, because that would renew the budget of a principal, server or tool.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -11,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "eviction_order.hpp"
 #include "rule.hpp"
 
 namespace bulkhead::rules {
@@ -22,22 +28,24 @@ class Counters {
   // A count without a window (`per`) expires if it has not been used for this long.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
-  // The amounts that one call adds to a count.
+  // The amounts that one call adds to a count, and the principal whose call it is.
   struct Addition {
     std::uint64_t bytes = 0;
     const std::set<std::string> *destinations = nullptr;
+    std::string_view principal{};
   };
 
-  // Returns true if the call would exceed the budget, or if it would need a new count and the
-  // maximum number of counts has been reached. `key` identifies the count: it combines the rule
-  // with the call's values of the attributes in the budget's `by` list.
+  // Returns true if the call would exceed the budget, or if it would need a new count, there are
+  // kMaxCounts counts, and none of them can be evicted. `key` identifies the count: it combines the
+  // rule with the call's values of the attributes in the budget's `by` list.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
   // Registers a call, so that add_result() adds the size of its result to the count `key`.
-  void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
+  void expect_result(std::uint64_t exchange, const Budget &budget, std::string key,
+                     std::string_view principal);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
@@ -50,18 +58,26 @@ class Counters {
     std::uint64_t now = 0, before = 0;
     std::set<std::string> seen, seen_before;
     std::uint64_t used_ms = 0, per_ms = 0;
+    EvictionOrder *order = nullptr;  // nullptr if the count is never evicted
+    EvictionOrder::Place place;      // in `order`
   };
+  using Counts = std::unordered_map<std::string, Count>;
   struct Awaited {
-    std::string key;
+    std::string key, principal;
     Budget budget;
   };
 
   static void turn(Count &count, const Budget &budget, std::uint64_t now_ms);
   static std::uint64_t amount(const Count &count, std::uint64_t now_ms);
-  Count *find(const Budget &budget, const std::string &key, std::uint64_t now_ms);
+  Count *find(const Budget &budget, const std::string &key, std::string_view principal,
+              std::uint64_t now_ms);
+  EvictionOrder *order_of(const Budget &budget);
+  void make_room(std::uint64_t now_ms);
   void sweep(std::uint64_t now_ms);
+  Counts::iterator erase(Counts::iterator at);
 
-  std::unordered_map<std::string, Count> counts_;
+  Counts counts_;
+  EvictionOrder by_session_, by_process_;
   std::unordered_map<std::uint64_t, std::vector<Awaited>> awaited_;
   std::deque<std::uint64_t> awaited_order_;
   std::uint64_t swept_ms_ = 0;

@@ -252,14 +252,154 @@ TEST_CASE("a byte budget counts the whole request") {
   CHECK(w.decide(c) == "block r");
 }
 
-TEST_CASE("if the number of counts reaches the limit, calls that require a new count are blocked") {
-  World w(limit(R"({"calls": 5, "per": "1m"})"));
-  for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {
-    if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);
+TEST_CASE("the results of requests about a task count towards the budgets of its tool") {
+  // The creation of the task counts 4 bytes, and each result of tasks/get 20.
+  const auto creates = [](World &w, std::uint64_t session, std::string_view tool) {
+    const Call c = in_session(session, tool);
+    const std::string verdict = w.decide(c);
+    if (verdict == "allow") w.judge.observe(w.set, c, "{}");
+    return verdict;
+  };
+  const auto gets = [](World &w, std::uint64_t session, std::string_view tool,
+                       std::vector<Look> *looks = nullptr) {
+    Call c = in_session(session, tool, "");
+    c.exchange = 2;
+    c.undecided = true;
+    return World::shown(w.judge.observe(w.set, c, R"({"a":"123456789012"})", looks));
+  };
+  for (const std::string condition :
+       {"mcp.request.tool_name == 'job'", "true",
+        // The arguments of the call that created the task are not known.
+        "mcp.request.tool_name == 'job' && !has(mcp.request.arguments.free)",
+        "mcp.request.tool_name == 'job' && mcp.tool.description == ''"}) {
+    INFO(condition);
+    World w(limit(R"({"bytes": 30})", condition));
+    CHECK(creates(w, 1, "job") == "allow");
+    CHECK(gets(w, 1, "job") == "allow");  // 24 in total
+    CHECK(creates(w, 1, "job") == "allow");
+    CHECK(gets(w, 1, "job") == "allow");
+    CHECK(creates(w, 1, "job") == "block r");
+    CHECK(creates(w, 2, "job") == "allow");  // in another session
   }
-  CHECK(w.decide(in_session(1'000'000)) == "block r");
+  World others(limit(R"({"bytes": 30})", "mcp.request.tool_name == 'job'"));
+  std::vector<Look> looks;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(gets(others, 1, "other") == "allow");
+    CHECK(gets(others, 1, "job", &looks) == "allow");  // explained, not counted
+  }
+  CHECK(creates(others, 1, "job") == "allow");
+  // An earlier rule allows the tool, so its calls do not count; for `some`, this depends on the
+  // arguments, which are not known.
+  World earlier(rules(R"j({
+    "first": {"on": "mcp.request", "if": "mcp.request.tool_name == 'free'", "decision": "allow",
+              "priority": 1},
+    "some": {"on": "mcp.request", "decision": "allow", "priority": 2,
+             "if": "mcp.request.tool_name == 'some' && has(mcp.request.arguments.free)"},
+    "r": {"on": "mcp.request", "if": "true", "decision": "block",
+          "over": {"bytes": 30, "by": ["tool"]}},
+    "all": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 500,
+            "over": {"bytes": 69, "by": []}}})j"));
+  for (int i = 0; i < 3; ++i) gets(earlier, 1, "free");
+  CHECK(creates(earlier, 1, "job") == "allow");
+  for (int i = 0; i < 2; ++i) gets(earlier, 1, "some");
+  CHECK(creates(earlier, 1, "some") == "block r");
+  CHECK(creates(earlier, 1, "job") == "allow");  // 48 of 69 in total
+  gets(earlier, 1, "job");
+  CHECK(creates(earlier, 1, "job2") == "block all");
+}
+
+// ---- the maximum number of counts --------------------------------------------------------------
+
+namespace {
+
+// Each call of this client belongs to another session and another process.
+void flood(World &w, std::string_view principal, std::size_t calls, std::string_view tool = "t") {
+  Call c = call("s", tool);
+  c.principal = principal;
+  for (std::size_t i = 1; i <= calls; ++i) {
+    const std::string process = "process " + std::to_string(i);
+    c.session = 1'000'000 + i;
+    c.process_name = process;
+    if (w.judge.decide(w.set, c).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);
+  }
+}
+Call of_principal(std::string_view principal, std::uint64_t session, std::string_view tool = "t") {
+  Call out = in_session(session, tool);
+  out.principal = principal;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a client with too many sessions loses its own counts, and does not affect others") {
+  World w(limit(R"({"calls": 2, "per": "1h"})"));
+  const Call limited = of_principal("bert", 1);
+  for (int i = 0; i < 2; ++i) CHECK(w.decide(limited) == "allow");
+  CHECK(w.decide(limited) == "block r");
+  flood(w, "anna", Counters::kMaxCounts + 1000);
+  // Other clients have their counts, and get new ones.
+  CHECK(w.decide(limited) == "block r");
+  for (const Call &fresh : {of_principal("bert", 2), of_principal("carl", 3)}) {
+    for (int i = 0; i < 2; ++i) CHECK(w.decide(fresh) == "allow");
+    CHECK(w.decide(fresh) == "block r");
+  }
+  // The client itself is still limited in its last sessions.
+  const Call last = of_principal("anna", 1'000'000 + Counters::kMaxCounts + 1000);
+  CHECK(w.decide(last) == "allow");
+  CHECK(w.decide(last) == "block r");
+}
+
+TEST_CASE("a client that evicts counts does not renew its budgets by principal, process or tool") {
+  for (const std::string_view by : {"principal", "process", "tool"}) {
+    for (const std::string_view flooded : {"session", "process"}) {
+      if (by == flooded) continue;
+      INFO(by << " " << flooded);
+      World w(rules(R"j({
+        "kept": {"on": "mcp.request", "if": "mcp.request.tool_name == 'kept'", "decision": "block",
+                 "over": {"calls": 1, "by": [")j" +
+                    std::string(by) + R"j("]}},
+        "many": {"on": "mcp.request", "if": "mcp.request.tool_name == 't'", "decision": "block",
+                 "over": {"calls": 2, "by": [")j" +
+                    std::string(flooded) + R"j("]}}})j"));
+      CHECK(w.decide(of_principal("anna", 1, "kept")) == "allow");
+      CHECK(w.decide(of_principal("anna", 1, "kept")) == "block kept");
+      flood(w, "anna", Counters::kMaxCounts + 1000);
+      CHECK(w.decide(of_principal("anna", 2, "kept")) == "block kept");
+    }
+  }
+}
+
+TEST_CASE("if no count can be evicted, calls that require a new count are blocked") {
+  World w(limit(R"({"calls": 5, "per": "1m", "by": ["principal"]})"));
+  for (std::size_t i = 0; i < Counters::kMaxCounts; ++i) {
+    const std::string principal = std::to_string(i);
+    if (w.decide(of_principal(principal, 1)) != "allow") FAIL("refused: " << i);
+  }
+  CHECK(w.decide(of_principal("anna", 1)) == "block r");
+  CHECK(w.decide(of_principal("7", 1)) == "allow");
   w.steady += 200'000;  // unused counts expire
-  CHECK(w.decide(in_session(1'000'000)) == "allow");
+  CHECK(w.decide(of_principal("anna", 1)) == "allow");
+}
+
+TEST_CASE("the least recently used count of the principal with the most counts is evicted first") {
+  EvictionOrder order;
+  CHECK(order.next() == nullptr);
+  const std::string keys[] = {"a1", "a2", "a3", "b1", "b2"};
+  std::vector<EvictionOrder::Place> places;
+  for (const std::string &key : keys) places.push_back(order.add(key.substr(0, 1), key));
+  CHECK(order.next() == &keys[0]);
+  EvictionOrder::use(places[0]);
+  CHECK(order.next() == &keys[1]);
+  order.remove(places[1]);
+  order.remove(places[0]);
+  CHECK(order.next() == &keys[3]);  // b has two counts, a has one
+  order.remove(places[3]);
+  order.remove(places[4]);
+  CHECK(order.next() == &keys[2]);
+  order.remove(places[2]);
+  CHECK(order.next() == nullptr);
+  order.add("b", keys[4]);
+  CHECK(order.next() == &keys[4]);
 }
 
 TEST_CASE("invalid budgets are rejected") {

@@ -14,6 +14,10 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
+// Requests that no policy decides about; see BH_REQUEST_UNDECIDED.
+constexpr std::string_view kUndecided[] = {"resources/unsubscribe", "tasks/get", "tasks/result",
+                                           "tasks/cancel"};
+
 // A call described in JSON. Owns the strings of the call.
 class Described {
  public:
@@ -69,14 +73,33 @@ class Described {
     if (wrong_.empty() && (call.server.empty() || (is_call && call.name.empty())))
       wrong_ = "\"server\" and \"name\" are missing";
     if (wrong_.empty() && !is_call && has_result) wrong_ = "only calls can have a \"result\"";
+    if (wrong_.empty() && is_call) present_as_host(member(json, "extra"));
     return wrong_;
   }
 
   Call call;
   std::string_view result;
   bool has_result = false;
+  bool undecided = false;  // no policy decides about such requests
 
  private:
+  // Changes the call to what the host presents to policies: requests about a task are calls of its
+  // tool, and `arguments` is an unknown member of params in requests that do not have arguments.
+  // `extra` contains the unknown members, or is nullptr.
+  void present_as_host(const rapidjson::Value *extra) {
+    undecided = std::find(std::begin(kUndecided), std::end(kUndecided), call.method) !=
+                std::end(kUndecided);
+    const bool about_task =
+        call.method == "tasks/update" || (undecided && call.method.starts_with("tasks/"));
+    if (!about_task && (call.method == "tools/call" || call.method == "prompts/get")) return;
+    if (about_task) call.method = "tools/call";
+    if (call.arguments.empty()) return;
+    call.arguments = {};
+    if (extra != nullptr && member(*extra, "arguments") != nullptr) return;
+    const bool alone = extra == nullptr || extra->ObjectEmpty();
+    extra_ = "{\"arguments\":" + arguments_ + (alone ? "}" : "," + extra_.substr(1));
+    call.extra = extra_;
+  }
   void text(const rapidjson::Value &json, std::string_view name, std::string_view *out) {
     const rapidjson::Value *found = member(json, name);
     if (found == nullptr) return;
@@ -159,13 +182,22 @@ std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge
   std::vector<Look> looks;
   const Call &call = described.call;
   const bool is_call = call.event == Event::request;
-  const Verdict verdict =
-      is_call ? judge.decide(set, call, &looks) : judge.judge(set, call, &looks);
+  Verdict verdict;
+  if (described.undecided) {
+    verdict.reason = "policies do not evaluate requests with this method";
+  } else if (set.refuses_large && judge.is_large(set, call.event, call, {})) {
+    verdict = judge.refuse_large(set);
+  } else {
+    verdict = is_call ? judge.decide(set, call, &looks) : judge.judge(set, call, &looks);
+  }
   put_answer(writer, "request", verdict, looks);
   if (described.has_result) {
     looks.clear();
-    put_answer(writer, "response", judge.observe(set, described.call, described.result, &looks),
-               looks);
+    const std::string_view result = described.result;
+    verdict = set.refuses_large && judge.is_large(set, Event::response, call, result)
+                  ? judge.refuse_large(set)
+                  : judge.observe(set, call, result, &looks);
+    put_answer(writer, "response", verdict, looks);
   }
   writer.end_object();
   return out;

@@ -9,21 +9,6 @@ using cel::Value;
 
 const std::string kUnreadable = "the destinations of the request cannot be counted: ";
 
-std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
-                   std::string_view tool) {
-  std::string key = rule_id;
-  // Each part is prefixed with its length, so different parts never result in the same key.
-  const auto part = [&](bool wanted, std::string_view text) {
-    if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
-  };
-  part(budget.by_session, std::to_string(call.session));
-  part(budget.by_principal, call.principal);
-  part(budget.by_process, call.process_name);
-  part(budget.by_server, call.server);
-  part(budget.by_tool, tool);
-  return key;
-}
-
 }  // namespace
 
 void Judge::begin(Event event, const Call &call, std::string_view result) {
@@ -57,7 +42,7 @@ Match Judge::match(const Rule &rule) {
     return failed("it was not evaluated in advance");
   }
   const bool counts = found == Match::yes && rule.over && !question_.is_partial();
-  return counts ? within(rule.id, *rule.over) : found;
+  return counts ? within(rule, *rule.over) : found;
 }
 
 Match Judge::match_without_budget(const Rule &rule) {
@@ -91,12 +76,30 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
+// Returns the key of the count that the call is added to. The rule must have a budget.
+std::string Judge::key_of(const Rule &rule) const {
+  const Call &call = question_.call();
+  const Budget &budget = *rule.over;
+  std::string key = rule.id;
+  // Each part is prefixed with its length, so different parts never result in the same key.
+  const auto part = [&](bool wanted, std::string_view text) {
+    if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
+  };
+  part(budget.by_session, std::to_string(call.session));
+  part(budget.by_principal, call.principal);
+  part(budget.by_process, call.process_name);
+  part(budget.by_server, call.server);
+  part(budget.by_tool, question_.values()[kTool].text());
+  return key;
+}
+
 // Evaluates the rule's budget. Returns yes if the call would exceed the budget. Otherwise, returns
 // no and prepares a charge, which is applied unless the call is blocked.
-Match Judge::within(const std::string &rule_id, const Budget &budget) {
-  std::string key = key_of(rule_id, budget, question_.call(), question_.values()[kTool].text());
+Match Judge::within(const Rule &rule, const Budget &budget) {
+  std::string key = key_of(rule);
   if (question_.call().again && is_counted(key)) return Match::no;
-  Counters::Addition addition{question_.call().asked_bytes(), &question_.hosts()};
+  const Counters::Addition addition{question_.call().asked_bytes(), &question_.hosts(),
+                                    question_.call().principal};
   if (budget.what == Budget::What::destinations && known_ == nullptr) {
     if (const char *fault = question_.find_hosts()) return failed(kUnreadable + fault);
   }
@@ -194,12 +197,33 @@ void Judge::remember(bool asks) {
 
 void Judge::charge() {
   const std::uint64_t now = clock_.steady_ms();
+  const Call &call = question_.call();
   for (Charge &each : charges_) {
-    counters_.add(*each.budget, each.key, {question_.call().asked_bytes(), &question_.hosts()},
+    counters_.add(*each.budget, each.key, {call.asked_bytes(), &question_.hosts(), call.principal},
                   now);
     if (each.budget->what == Budget::What::bytes)
-      counters_.expect_result(question_.call().exchange, *each.budget, std::move(each.key));
+      counters_.expect_result(call.exchange, *each.budget, std::move(each.key), call.principal);
   }
+}
+
+// Adds the size of a result to the byte budgets that apply to its target. decide() was not called
+// for its request, for example because the request is about a task. The arguments of the call that
+// created the task are not known, so a condition that depends on them is treated as true.
+void Judge::charge_undecided(const RuleSet &set, const Call &call, std::uint64_t bytes) {
+  begin(Event::request, call);
+  question_.hide_request();
+  const std::uint64_t now = clock_.steady_ms();
+  const std::vector<Rule> &rules = set.of(Event::request);
+  set.index_of(Event::request)
+      .each(call.server, question_.values()[kTool].text(), [&](std::uint32_t number) {
+        const Rule &rule = rules[number];
+        const Match found = match_without_budget(rule);
+        if (found == Match::no) return false;
+        if (!rule.over) return found == Match::yes;  // this rule decides about such calls
+        if (rule.over->what == Budget::What::bytes)
+          counters_.add(*rule.over, key_of(rule), {bytes, nullptr, call.principal}, now);
+        return false;
+      });
 }
 
 Verdict Judge::first_match(const RuleSet &set) {
@@ -230,9 +254,14 @@ Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *l
 
 Verdict Judge::observe(const RuleSet &set, const Call &call, std::string_view result,
                        std::vector<Look> *looks) {
+  if (looks == nullptr) {
+    if (call.undecided)
+      charge_undecided(set, call, result.size());
+    else
+      counters_.add_result(call.exchange, result.size(), clock_.steady_ms());
+  }
   looks_ = looks;
   begin(Event::response, call, result);
-  if (looks == nullptr) counters_.add_result(call.exchange, result.size(), clock_.steady_ms());
   return judge_body(set);
 }
 
@@ -262,6 +291,20 @@ bool Judge::reads_body(const RuleSet &set, Event event, const Call &call) {
                              return reads;
                            });
   return reads;
+}
+
+bool Judge::is_large(const RuleSet &set, Event event, const Call &call, std::string_view result) {
+  return call.asked_bytes() + result.size() > set.bytes_at_once() && reads_body(set, event, call);
+}
+
+Verdict Judge::refuse_large(const RuleSet &set) {
+  reason_ = "rules must evaluate this message, but it is larger than " +
+            std::to_string(set.bytes_at_once()) + " bytes (large_messages = \"refuse\")";
+  Verdict verdict;
+  verdict.kind = BH_VERDICT_BLOCK;
+  verdict.rule = "security.large_messages";
+  verdict.reason = reason_;
+  return verdict;
 }
 
 Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::string_view result) {

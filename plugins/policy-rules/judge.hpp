@@ -64,6 +64,7 @@ class Judge {
   // Evaluates a call and counts it. If `looks` is set, appends all evaluated rules to it and does
   // not count the call.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
+  // Evaluates a result, and adds its size to the byte budgets that count its call.
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
   // Evaluates an event that is neither a call nor a result. call.event is the type of the event.
@@ -72,6 +73,10 @@ class Judge {
   // Returns true if any rule that may match this message reads or rewrites its body. If the message
   // is a result, `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
+  // Returns true if the message is too large for the reactor thread and a rule reads its body.
+  bool is_large(const RuleSet &set, Event event, const Call &call, std::string_view result);
+  // Returns the verdict for large messages if the rules refuse them.
+  Verdict refuse_large(const RuleSet &set);
   // Evaluates all conditions for a message, but does not count the message. May be called on
   // another thread if that thread has its own Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
@@ -93,9 +98,11 @@ class Judge {
   void begin(Event event, const Call &call, std::string_view result = {});
   Verdict first_match(const RuleSet &set);
   Verdict judge_body(const RuleSet &set);
+  void charge_undecided(const RuleSet &set, const Call &call, std::uint64_t bytes);
+  std::string key_of(const Rule &rule) const;
   Match match(const Rule &rule);
   Match match_without_budget(const Rule &rule);
-  Match within(const std::string &rule_id, const Budget &budget);
+  Match within(const Rule &rule, const Budget &budget);
   Match list_matches(const Rule &rule) const;
   Match failed(std::string text);
   void note(const Rule &rule, Match match);

@@ -307,6 +307,35 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.decide("s", "other") == "allow");
 }
 
+TEST_CASE("response.content means the content of tools, resources and prompts") {
+  World w(rules(R"j({
+    "all": {"on": "mcp.response", "if": "mcp.request.tool_name != 'path'", "decision": "rewrite",
+            "rewrite_target": "response.content =~ \"secret\"", "rewrite_value": "***"},
+    "path": {"on": "mcp.response", "if": "mcp.request.tool_name == 'path'", "decision": "rewrite",
+             "rewrite_target": "response.content.*.text =~ \"secret\"", "rewrite_value": "***"}})j"));
+  const auto said = [&](std::string_view method, std::string_view name, std::string_view result) {
+    Call c = call("s", name);
+    c.method = method;
+    return World::shown(w.judge.observe(w.set, c, result));
+  };
+  CHECK(
+      said("resources/read", "mem://r", R"({"contents":[{"uri":"mem://r","text":"a secret"}]})") ==
+      R"(rewrite all {"contents":[{"uri":"mem://r","text":"a ***"}]})");
+  CHECK(
+      said(
+          "prompts/get", "p",
+          R"({"description":"secret","messages":[{"content":{"type":"text","text":"secret"}}]})") ==
+      R"(rewrite all {"description":"secret","messages":[{"content":{"type":"text","text":"***"}}]})");
+  CHECK(said("tools/call", "t",
+             R"({"content":[{"text":"secret"}],"structuredContent":{"content":"secret"}})") ==
+        R"(rewrite all {"content":[{"text":"***"}],"structuredContent":{"content":"secret"}})");
+  for (const std::string name : {"content", "contents", "messages"}) {
+    CHECK(said("tools/call", "path", "{\"" + name + R"(":[{"text":"secret","x":"secret"}]})") ==
+          "rewrite path {\"" + name + R"(":[{"text":"***","x":"secret"}]})");
+  }
+  CHECK(said("tools/call", "path", R"({"other":[{"text":"secret"}]})") == "allow path");
+}
+
 TEST_CASE("large results are evaluated, and conditions that exceed the step budget are stopped") {
   World w(rules(R"j({
     "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}

@@ -79,8 +79,10 @@ struct World {
     r.extra = bh::str(extra);
     return asked([&] { return policy->decide(plugin->self, &r, &out, &error); });
   }
-  bh_status observe(std::uint64_t exchange, std::string tool, std::string result) {
-    const bh_policy_request r = request(exchange, tool, {});
+  bh_status observe(std::uint64_t exchange, std::string tool, std::string result,
+                    std::uint32_t flags = 0) {
+    bh_policy_request r = request(exchange, tool, {});
+    r.flags = flags;
     return asked([&] { return policy->observe(plugin->self, &r, bh::str(result), &out, &error); });
   }
   template <class Ask>
@@ -241,6 +243,20 @@ TEST_CASE("messages with too many values are rejected") {
   REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
   CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered(2).reason.find("no such key") != std::string::npos);
+}
+
+TEST_CASE("a large result of a task counts towards the byte budget of its tool") {
+  World w(rules(R"j({
+    "bytes": {"on": "mcp.request", "if": "true", "decision": "block",
+              "over": {"bytes": 100000, "by": ["tool"]}},
+    "result": {"on": "mcp.response", "if": "mcp.response.text.contains('token')",
+               "decision": "block"}})j"));
+  REQUIRE(w.observe(1, "job", large(), BH_REQUEST_UNDECIDED) == BH_PENDING);
+  CHECK(w.answered().verdict == BH_VERDICT_ALLOW);
+  REQUIRE(w.decide(2, "job", "{}") == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_BLOCK);
+  REQUIRE(w.decide(3, "other", "{}") == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_ALLOW);
 }
 
 TEST_CASE("large_messages = refuse rejects large messages that rules read") {

@@ -71,14 +71,15 @@ class PolicyRules {
     if (BH_HAS(bh_policy_request, &request, event) && request.event > BH_EVENT_NOTIFICATION)
       return bh::fail(error, BH_E_UNSUPPORTED, "rules do not apply to that kind of message");
     const Call call = bulkhead::rules::call_of(request);
-    if (reads_much(call.event, call, {})) return ask_large(call.event, call, {}, out, error);
+    if (judge_.is_large(*rules_, call.event, call, {}))
+      return ask_large(call.event, call, {}, out, error);
     const bool is_call = call.event == Event::request;
     return give(is_call ? judge_.decide(*rules_, call) : judge_.judge(*rules_, call), out);
   }
   bh_status observe(const bh_policy_request &request, bh_str result, bh_verdict *out,
                     bh_error *error) {
     const Call call = bulkhead::rules::call_of(request);
-    if (reads_much(Event::response, call, bh::view(result)))
+    if (judge_.is_large(*rules_, Event::response, call, bh::view(result)))
       return ask_large(Event::response, call, bh::view(result), out, error);
     return give(judge_.observe(*rules_, call, bh::view(result)), out);
   }
@@ -100,12 +101,6 @@ class PolicyRules {
 
   static Judge::Clock clock() { return {bh::monotonic_ms, bh::unix_ms}; }
 
-  // Returns true if the message is too large for the reactor thread and a rule reads its body.
-  bool reads_much(Event event, const Call &call, std::string_view result) {
-    return call.asked_bytes() + result.size() > rules_->bytes_at_once() &&
-           judge_.reads_body(*rules_, event, call);
-  }
-
   bh_status ask_large(Event event, const Call &call, std::string_view result, bh_verdict *out,
                       bh_error *error) {
     if (!rules_->refuses_large) {
@@ -113,13 +108,7 @@ class PolicyRules {
         return bh::fail(error, BH_E_UNSUPPORTED, "the host has no thread pool for large messages");
       return large_.ask(event, call, result, error);
     }
-    reason_ = "rules must evaluate this message, but it is larger than " +
-              std::to_string(rules_->bytes_at_once()) + " bytes (large_messages = \"refuse\")";
-    Verdict verdict;
-    verdict.kind = BH_VERDICT_BLOCK;
-    verdict.rule = "security.large_messages";
-    verdict.reason = reason_;
-    return give(verdict, out);
+    return give(judge_.refuse_large(*rules_), out);
   }
   void later(std::uint64_t exchange, const Verdict &verdict) {
     bh_verdict out{};
@@ -142,7 +131,6 @@ class PolicyRules {
   std::shared_ptr<const RuleSet> rules_;
   Judge judge_;
   LargeQuestions large_;
-  std::string reason_;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ void append_strings(const rapidjson::Value &value, std::string *out) {
 }
 
 const rapidjson::Value &content_of(const rapidjson::Value &result) {
-  for (const std::string_view name : {"content", "contents", "messages"}) {
+  for (const std::string_view name : kContentNames) {
     const rapidjson::Value *found = member(result, name);
     if (found != nullptr && found->IsArray()) return *found;
   }
@@ -246,6 +246,13 @@ void Question::clear_texts() {
 
 std::string_view Question::changeable() const noexcept {
   return event_ == Event::request ? call_->arguments : body_;
+}
+
+void Question::hide_request() {
+  for (std::uint32_t slot = kCommon; slot < kRoots; ++slot) {
+    values_[slot] = Value::error(kNotKnown);
+    filled_ |= bit(slot);
+  }
 }
 
 void Question::hide_what_differs() {

@@ -48,6 +48,9 @@ class Question {
   // condition that reads such a value evaluates to an error, unless another operand of && or ||
   // decides the result.
   void hide_what_differs();
+  // Marks the values that only requests have, such as the arguments, as unknown. Must be called
+  // after begin(Event::request), before fill().
+  void hide_request();
   // Releases the parsed JSON trees.
   void clear_texts();
 

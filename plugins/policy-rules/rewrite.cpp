@@ -106,21 +106,31 @@ class Rewriter {
       levels_.back().name = std::to_string(levels_.back().next++);
   }
 
-  bool below(const Rewrite::Path &path, bool exactly) const {
-    if (levels_.size() < path.size() || (exactly && levels_.size() != path.size())) return false;
-    for (std::size_t i = 0; i < path.size(); ++i) {
+  // Returns true if the current value is at the path or below it. The components before `first` are
+  // not compared.
+  bool below(const Rewrite::Path &path, std::size_t first = 0) const {
+    if (levels_.size() < path.size()) return false;
+    for (std::size_t i = first; i < path.size(); ++i) {
       if (path[i] != "*" && path[i] != levels_[i].name) return false;
     }
     return true;
   }
   bool stripped() const {
-    return std::any_of(rewrite_.strip_.begin(), rewrite_.strip_.end(),
-                       [&](const auto &path) { return below(path, true); });
+    return std::any_of(rewrite_.strip_.begin(), rewrite_.strip_.end(), [&](const auto &path) {
+      return levels_.size() == path.size() && below(path);
+    });
+  }
+  // Returns true if the current value is rewritten if it is a string.
+  bool targeted() const {
+    if (rewrite_.regex_ == nullptr || !below(rewrite_.path_, rewrite_.content_ ? 1 : 0))
+      return false;
+    return !rewrite_.content_ || std::find(kContentNames.begin(), kContentNames.end(),
+                                           levels_.front().name) != kContentNames.end();
   }
 
   void string(std::string_view text) {
     std::string copy;
-    if (rewrite_.regex_ != nullptr && below(rewrite_.path_, false)) {
+    if (targeted()) {
       copy = text;
       if (RE2::GlobalReplace(&copy, *rewrite_.regex_, rewrite_.value_) != 0) {
         changed_ = changed_ || text != copy;
@@ -231,6 +241,8 @@ std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_
   out.regex_ = std::move(regex);
   out.value_ = std::move(*replacement);
   out.path_ = std::move(*path);
+  out.content_ =
+      event == Event::response && !out.path_.empty() && out.path_.front() == kContentNames.front();
   return out;
 }
 

@@ -31,9 +31,9 @@ class Rewrite {
 
   // Creates a rewrite that replaces regular expression matches. `target` has the form FIELD =~
   // "REGEX". For a request, FIELD is arguments or arguments.PATH. For a response, FIELD is
-  // response.content, response.text (all strings of the result) or response.PATH. `value` is the
-  // replacement, in which ${name} inserts a named group. An error message states what is invalid
-  // and what is permitted.
+  // response.content (each of kContentNames), response.text (all strings of the result) or
+  // response.PATH. `value` is the replacement, in which ${name} inserts a named group. An error
+  // message states what is invalid and what is permitted.
   static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
                                                        std::string_view value);
   // Creates a rewrite that removes members. `paths` are relative to the arguments or the result.
@@ -47,8 +47,9 @@ class Rewrite {
   friend class Rewriter;
 
   std::unique_ptr<const RE2> regex_;
-  std::string value_;  // RE2 replacement, in which \1 inserts a group
-  Path path_;          // the part to rewrite; empty for the whole JSON
+  std::string value_;     // RE2 replacement, in which \1 inserts a group
+  Path path_;             // the part to rewrite; empty for the whole JSON
+  bool content_ = false;  // the path starts with "content", which means each of kContentNames
   std::vector<Path> strip_;
 };
 

@@ -77,6 +77,11 @@ inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescri
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
+// The members of a result that mcp.response.content and rewrites of response.content refer to: of a
+// tool, a resource and a prompt.
+inline constexpr std::array<std::string_view, 3> kContentNames = {"content", "contents",
+                                                                  "messages"};
+
 // The first two body slots for input requests, input responses and notifications.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 

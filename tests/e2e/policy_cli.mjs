@@ -106,6 +106,8 @@ test('policy explain shows the decision and each evaluated rule', (t) => {
   const wrong = cli(t, ['explain', '-'], rulesFile, '{"sever":"s"}');
   assert.equal(wrong.code, 1);
   assert.match(wrong.stderr, /did you mean "server"/);
+  const poll = cli(t, ['explain', '-'], rulesFile, '{"server":"s","name":"a","arguments":{"n":4},"method":"tasks/get"}');
+  assert.match(poll.stdout, /^request: allow: policies do not evaluate requests with this method$/m, show(poll));
   const lists = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-lists"\nblocked_servers = ["s"]\n', described);
   assert.match(lists.stdout, /^request: block by blocked_servers\.s$/m, show(lists));
   const none = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-allow"\n', described);

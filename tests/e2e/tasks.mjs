@@ -299,6 +299,20 @@ test('tasks/update is evaluated and counted like a call of the tool', async (t) 
   assert.equal((await client.get(two.taskId)).status, 'input_required');
 });
 
+for (const revision of [STATELESS, SESSIONS]) {
+  test(`${revision}: the results of tasks count towards byte budgets`, async (t) => {
+    const rules = { bytes: { on: 'mcp.request', if: 'mcp.request.tool_name == "job" && !has(mcp.request.arguments.free)', decision: 'block', over: { bytes: 23_000, by: ['tool'] } } };
+    const gateway = await t.gateway({ mcpServers: { a: server(revision, t.path('log')) }, security: { rules: { mcp: rules } } });
+    const client = await statelessOf(t, gateway);
+    for (let i = 0; i < 2; ++i) {  // the call itself counts 6000 bytes, its result another 6000
+      const { taskId } = await client.start('a__job', { text: 'x'.repeat(6000) });
+      assert.equal(textOf((await client.ended(taskId)).result).length, 6000);
+    }
+    await client.refused('tools/call', { name: 'a__job', arguments: { text: 'x' } }, -32600, /blocked by policy \(.*bytes\)/);
+    await client.start('a__message', { text: 'another tool' });
+  });
+}
+
 test('a task whose response is blocked is cancelled at its server', async (t) => {
   const logs = { a: t.path('a'), b: t.path('b') };
   const gateway = await t.gateway({

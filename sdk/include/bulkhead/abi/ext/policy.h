@@ -65,8 +65,16 @@ enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
  * approved it. The call is evaluated again because the rules may have changed, and must not be
  * counted twice. BH_REQUEST_APPROVED is set in addition if this policy required the approval. If
  * the verdict is then ASK with a rule that was part of the approval request, the call is
- * allowed. */
-enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2, BH_REQUEST_AGAIN = 4 };
+ * allowed.
+ * BH_REQUEST_UNDECIDED, in observe() only: decide() was not called for the request, for example
+ * because it is resources/unsubscribe or about a task (tasks/get, tasks/result, tasks/cancel). For
+ * requests about a task, `method` and `name` are those of the call that created the task. */
+enum {
+  BH_REQUEST_APPROVED = 1,
+  BH_REQUEST_TO_SERVER = 2,
+  BH_REQUEST_AGAIN = 4,
+  BH_REQUEST_UNDECIDED = 8
+};
 
 /* A resolved call. Borrowed until the called function returns. */
 typedef struct bh_policy_request {

@@ -1,0 +1,46 @@
+// Determines which count is evicted next: the least recently used count of the principal with the
+// most counts. The order contains only counts that were added to it.
+//
+// The keys are borrowed: a key must stay valid and in place until remove(). Single-threaded. add()
+// and remove() take time logarithmic in the number of principals; the others are constant.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bulkhead::rules {
+
+class EvictionOrder {
+  using Keys = std::list<const std::string *>;  // the least recently used key is the first one
+  struct Group {
+    std::string_view principal;
+    Keys keys;
+  };
+
+ public:
+  // The place of a count in the order.
+  struct Place {
+    Group *group = nullptr;
+    Keys::iterator at;
+  };
+
+  // Adds a count as the most recently used one of its principal.
+  Place add(std::string_view principal, const std::string &key);
+  // Makes the count the most recently used one of its principal.
+  static void use(const Place &place);
+  void remove(const Place &place);
+  // Returns the key of the count to evict, or nullptr if there is none.
+  const std::string *next() const;
+
+ private:
+  std::map<std::string, Group, std::less<>> groups_;            // by principal; none is empty
+  std::set<std::pair<std::size_t, std::string_view>> by_size_;  // number of keys, principal
+};
+
+}  // namespace bulkhead::rules
