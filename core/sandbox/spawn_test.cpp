@@ -18,6 +18,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -647,6 +648,19 @@ TEST_CASE("a variable of the gateway cannot hide a system folder") {
     CHECK(run.of("list:/usr/bin") == "ok");
     CHECK(run.of("list:/etc") == "ok");
   }
+}
+
+TEST_CASE("a server's inotify instances are limited") {
+  if (skip_without_namespaces()) return;
+  struct statvfs info{};
+  if (::statvfs("/proc/sys/user", &info) != 0 || (info.f_flag & ST_RDONLY) != 0) return;
+  World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  Running run(w, R"("command":"x","sandbox":{"mode":)" + in_quotes(mode) + "}",
+              {"inotify:32", "inotify:33", "write:/proc/sys/user/max_inotify_instances"});
+  CHECK(run.of("inotify:32") == "ok");
+  CHECK(run.of("inotify:33") == "EMFILE");
+  CHECK(run.of("write:/proc/sys/user/max_inotify_instances") != "ok");
 }
 
 TEST_CASE("a server may use the paths that its definition names") {
