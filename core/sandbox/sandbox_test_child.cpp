@@ -279,6 +279,11 @@ const std::pair<std::string_view, Attempt> attempts[] = {
        return kernel_call(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
      }},
     {"userfaultfd", [](const std::string &) { return kernel_call(::syscall(SYS_userfaultfd, 1)); }},
+    {"open-tree",
+     [](const std::string &number) {
+       return kernel_call(
+           ::syscall(std::stol(number), AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */, 0, 0));
+     }},
     {"inotify",
      [](const std::string &count) {
        std::vector<int> made;

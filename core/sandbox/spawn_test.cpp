@@ -663,6 +663,14 @@ TEST_CASE("a server's inotify instances are limited") {
   CHECK(run.of("write:/proc/sys/user/max_inotify_instances") != "ok");
 }
 
+TEST_CASE("a server cannot copy mounts with any system call") {
+  World w([](SpawnOptions &options) { options.namespaces = GENERATE(true, false); });
+  Running run(w, R"("command":"x")", {"open-tree:428", "open-tree:467", "open-tree:1000"});
+  CHECK(run.of("open-tree:428") == "EPERM");
+  CHECK(run.of("open-tree:467") == "EPERM");  // open_tree_attr
+  CHECK(run.of("open-tree:1000") == "ENOSYS");
+}
+
 TEST_CASE("a server may use the paths that its definition names") {
   if (skip_without_namespaces()) return;
   World w;
