@@ -2,7 +2,7 @@
 // the server is running, to the first process of the sandbox, and to another server through shared
 // memory. Each attempt is also made without a sandbox. Most must then succeed, because their
 // failure would otherwise prove nothing.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -310,11 +310,18 @@ for (const [sandbox, network, args] of [['home-read-only', true, []], ['home-rea
   });
 }
 
+// Returns the script that npx on PATH runs.
+function npxCli() {
+  const found = process.env.PATH.split(':').map((folder) => join(folder, 'npx')).find((path) => existsSync(path));
+  return realpathSync(found);
+}
+
 test('red team: npm itself runs no program of a repository', async (t) => {
   const work = t.path('work');
   mkdirSync(work);
   writeFileSync(join(work, 'found'), '');
   const lines = ['npx --offline planted', 'npm --silent --offline exec planted', 'npm exec --offline -- planted', 'env A=1 npm --offline x planted',
+    `${process.execPath} ${npxCli()} --offline planted`, 'ionice -c3 npx --offline planted', 'taskset 1 npx --offline planted', 'npx --offline planted -k c2Vj/b64==',
     'npm exec --offline planted ./control'];  // a relative path requires the folder
   const servers = Object.fromEntries(lines.map((line, i) => {
     const [command, ...args] = line.split(' ');
@@ -325,8 +332,10 @@ test('red team: npm itself runs no program of a repository', async (t) => {
   writeFileSync(join(gateway.dir, 'node_modules/.bin/planted'), `${planted}exec "$FAKE" --tool look\n`, { mode: 0o755 });
   writeFileSync(join(gateway.dir, 'package.json'), '{"name":"repository","version":"1.0.0"}');
   const client = await t.http(gateway);
-  for (const name of Object.keys(servers)) await client.tool(`${name}__look`).catch(() => {});
-  assert.equal(read(join(work, 'found')).trim(), 's4 ./control');
-});
+  for (const name of Object.keys(servers)) client.tool(`${name}__look`).catch(() => {});  // starts the server
+  const over = (name) => gateway.stderr().includes(`server "${name}" exited`) || read(join(work, 'found')).includes(`${name} `);
+  await until('all have run', () => Object.keys(servers).every(over), 90_000);
+  assert.equal(read(join(work, 'found')).trim(), 's8 ./control');
+}, { timeout: 100_000 });
 
 await run({ parallel: 2 });
