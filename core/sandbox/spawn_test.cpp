@@ -35,6 +35,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
+#include "sandbox/cache_folder.hpp"
 #include "sandbox/child.hpp"
 #include "sandbox/child_view.hpp"
 #include "sandbox/hidden_places.hpp"
@@ -359,7 +360,8 @@ TEST_CASE("a start mounts its caches in the home folder and creates nothing ther
   World w;
   fs::remove_all(w.home + "/.npm");
   fs::create_directories(w.home + "/.local/share/uv");
-  put_file(w.state + "/cache/weather/mark");  // the start would otherwise create this folder
+  // The start would otherwise create this folder.
+  put_file(w.state + "/cache/weather/" + cache_key(command, {}) + "/mark");
   const auto own = [&](const std::string &path) { return path.starts_with(w.state); };
   std::vector<std::string> before = all_below(w.home);
   const std::vector<std::string> places = {"/.npm/x", "/.cache/x", "/.local/share/uv/tools/x",
@@ -1224,7 +1226,8 @@ TEST_CASE("a server that is run by package name starts in an empty private folde
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = kind != "no namespaces"; });
-  put_file(w.state + "/cache/weather/cwd/package.json");  // left by an earlier process
+  // left by an earlier process
+  put_file(w.state + "/cache/weather/" + cache_key("npx", {"-y", "pkg"}) + "/cwd/package.json");
   const std::string sandbox =
       kind == "no namespaces" ? "" : R"(,"sandbox":{"mode":")" + kind + "\"}";
   const std::string started_in = "cwd:" + fs::current_path().string();
@@ -1275,16 +1278,42 @@ TEST_CASE("a server's caches are private and persistent") {
     CHECK(run.of("write:" + mine) == "ok");
   }
   CHECK_FALSE(fs::exists(mine));
-  CHECK(fs::exists(w.state + "/cache/weather/npm/mine"));
+  CHECK(fs::exists(w.state + "/cache/weather/" + cache_key("npx", {}) + "/npm/mine"));
   Running again(w, R"("command":"npx")", {"read:" + mine});
   CHECK(again.of("read:" + mine) == "ok");
+}
+
+TEST_CASE("a server does not see the caches of another program with the same server name") {
+  const bool namespaces = GENERATE(true, false);
+  if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
+  World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
+  const auto entry = [&](const std::vector<std::string> &args) {
+    return namespaces ? w.home + "/.npm/planted"
+                      : w.state + "/cache/weather/" + cache_key("npx", args) + "/npm/planted";
+  };
+  const std::string planted = entry({"-y", "evil"});
+  Running evil(w, R"("command":"npx","args":["-y","evil"])", {"write:" + planted});
+  REQUIRE(evil.of("write:" + planted) == "ok");
+  {
+    Running again(w, R"("command":"npx","args":["-y","evil","--more"])", {"read:" + planted});
+    CHECK(again.of("read:" + planted) == "ok");
+  }
+  // The first server is still running.
+  for (const char *other : {R"("command":"npx","args":["-y","good"])",
+                            R"("command":"/usr/bin/npx","args":["-y","evil"])",
+                            R"("command":"node","args":["-y","evil"])"}) {
+    INFO(other);
+    Running run(w, other, {"read:" + planted});
+    CHECK(run.of("read:" + planted) == (namespaces ? "ENOENT" : "EACCES"));
+  }
 }
 
 TEST_CASE("a cache above its limit is emptied when the server starts again") {
   if (skip_without_namespaces()) return;
   World w([](SpawnOptions &options) { options.cache_settle = std::chrono::milliseconds(0); });
   if (w.reactor == nullptr) return;  // caches are monitored only in long-lived processes
-  put_file(w.state + "/cache/weather/npm/large", std::string(2u << 20, 'x'));
+  put_file(w.state + "/cache/weather/" + cache_key("npx", {}) + "/npm/large",
+           std::string(2u << 20, 'x'));
   const std::string large = w.home + "/.npm/large", fresh = w.home + "/.npm/fresh";
   const std::string bounded = R"("command":"npx","sandbox":{"cache_bytes":1048576})";
   {

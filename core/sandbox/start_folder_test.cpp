@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sandbox/cache_folder.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -191,6 +193,11 @@ TEST_CASE("the program of a server is determined by the arguments up to the pack
        {"node /opt/server.js x", "sh -c run x", "npm start x", "python a.py x"}) {
     CHECK(program(line) == std::string(line).substr(std::string(line).find(' ') + 1));
   }
+  CHECK(cache_key("npx", {"-y", "a"}).size() == 16);
+  CHECK(cache_key("npx", {"-y", "a"}) == cache_key("npx", {"-y", "a", "/x"}));
+  CHECK(cache_key("npx", {"-y", "a"}) != cache_key("npx", {"-y", "b"}));
+  CHECK(cache_key("npx", {"-y", "a"}) != cache_key("/usr/bin/npx", {"-y", "a"}));
+  CHECK(cache_key("x", {"ab", "c"}) != cache_key("x", {"a", "bc"}));
 }
 
 TEST_CASE("a private folder is emptied each time without following links") {
