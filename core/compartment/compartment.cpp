@@ -34,11 +34,30 @@ constexpr int slice_timeout_ms = 10'000;
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
 // The environment variables to keep. Child programs may need them, and so may libraries that open
-// connections.
-constexpr const char *kept_variables[] = {
-    "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
-    "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
-    "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+// connections. The sandboxes of servers hide the sockets that the last variables name.
+constexpr const char *kept_variables[] = {"HOME",
+                                          "LANG",
+                                          "LOGNAME",
+                                          "PATH",
+                                          "SHELL",
+                                          "TERM",
+                                          "USER",
+                                          "http_proxy",
+                                          "HTTP_PROXY",
+                                          "https_proxy",
+                                          "HTTPS_PROXY",
+                                          "all_proxy",
+                                          "ALL_PROXY",
+                                          "no_proxy",
+                                          "NO_PROXY",
+                                          "SSL_CERT_FILE",
+                                          "SSL_CERT_DIR",
+                                          "CURL_CA_BUNDLE",
+                                          "SSH_AUTH_SOCK",
+                                          "XDG_RUNTIME_DIR",
+                                          "DBUS_SESSION_BUS_ADDRESS",
+                                          "DOCKER_HOST",
+                                          "CONTAINER_HOST"};
 
 // Sends one log line as a packet. Never blocks: if the socket's buffer is full, the line is
 // dropped. Thread-safe.

@@ -43,6 +43,10 @@ namespace {
 // the gateway.
 constexpr const char *oom_adjustment = "500";
 
+// The most inotify instances and watches of a server. The kernel also counts them for the user, who
+// can have 128 instances by default.
+constexpr const char *most_inotify_instances = "32", *most_inotify_watches = "32768";
+
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
   const int number = errno;
   plan->error = number == 0 ? EINVAL : number;
@@ -105,6 +109,10 @@ void map_identity(ChildPlan *plan) {
                     write_file("/proc/self/gid_map", plan->gid_map);
   const int number = errno;
   write_file("/proc/self/oom_score_adj", oom_adjustment);
+  // These files set limits of this process's user namespace. They cannot be changed if /proc/sys is
+  // read-only, as in some containers.
+  write_file("/proc/sys/user/max_inotify_instances", most_inotify_instances);
+  write_file("/proc/sys/user/max_inotify_watches", most_inotify_watches);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 0);
   errno = number;
   if (!good) child_failed(plan, SpawnStep::identity);

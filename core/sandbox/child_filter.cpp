@@ -25,6 +25,12 @@ constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #error "child_filter.cpp does not support this processor"
 #endif
 
+// Call numbers, which are the same on every architecture. The oldest supported headers do not
+// define them. open_tree_attr copies mounts like open_tree.
+constexpr long nr_open_tree_attr = 467;
+// Calls above this number are answered with ENOSYS, as by an older kernel.
+constexpr std::uint32_t last_known_call = 466;
+
 // System calls that are always rejected. They exist on all supported architectures.
 constexpr long refused_everywhere[] = {
     // Mounts
@@ -32,6 +38,7 @@ constexpr long refused_everywhere[] = {
     SYS_umount2,
     SYS_pivot_root,
     SYS_open_tree,
+    nr_open_tree_attr,
     SYS_move_mount,
     SYS_fsopen,
     SYS_fsconfig,
@@ -41,6 +48,7 @@ constexpr long refused_everywhere[] = {
     SYS_swapon,
     SYS_swapoff,
     SYS_quotactl,
+    SYS_quotactl_fd,
     SYS_open_by_handle_at,
     // Joining other namespaces
     SYS_setns,
@@ -102,6 +110,8 @@ class Program {
     code_.push_back(refuse_with(EPERM));
 #endif
     for (const long number : refused_everywhere) refuse(number, EPERM);
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last_known_call, 0, 1));
+    code_.push_back(refuse_with(ENOSYS));
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
       // clone3() takes its flags from memory, which a filter cannot read. If it fails with ENOSYS,

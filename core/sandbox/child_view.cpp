@@ -14,6 +14,7 @@
 #include "base/owned_fd.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/program_files.hpp"
+#include "sandbox/services.hpp"
 
 namespace bulkhead {
 namespace {
@@ -93,8 +94,10 @@ class Planner {
     if (policy_.mode == Mode::strict) {
       cover_all_but_the_system();
     } else {
-      hide_services();
+      cover_run();
+      hide_secrets_of_root();
     }
+    hide_services();
     for (const std::string &home : homes_) hide_at_home(home);
     add_caches();
     show_program();
@@ -189,7 +192,7 @@ class Planner {
   // Returns true if an earlier step hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
-    if (step == nullptr || step->kind == Kind::mirror) return false;
+    if (step == nullptr || step->kind == Kind::mirror || step->kind == Kind::link) return false;
     return step->kind != Kind::bind || step->instead;
   }
 
@@ -200,16 +203,30 @@ class Planner {
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
+    if (!is_container_client(policy_)) {
+      for (const std::string_view name : containers_at_home()) hide(joined(home, name));
+    }
     if (!covered) put(Kind::mirror, home);
   }
 
+  // Hides /run except for its symbolic links, which give access to nothing in it.
+  void cover_run() {
+    for (const char *folder : {"/run", "/var/run"}) cover(folder);
+    for (ViewStep &link : links_in("/run")) steps_[link.path] = std::move(link);
+  }
+
   void hide_services() {
-    for (const std::string_view path : hidden_services()) hide(std::string(path));
-    const std::string_view tool = base_of(policy_.command);
-    if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
-      for (const std::string_view path : container_services()) hide(std::string(path));
+    for (const std::string &path : services_hidden_from(policy_, request_)) {
+      const std::string place = place_of(path);
+      if (!is_closed(place) || place.starts_with("/run/")) hide(path);
     }
-    hide("/run/user/" + std::to_string(request_.user));
+    if (policy_.mode == Mode::strict) return;
+    for (const std::string &path : services_visible_to(policy_, request_)) {
+      show(real_place(path), false);
+    }
+  }
+
+  void hide_secrets_of_root() {
     if (request_.user != 0) return;
     for (const std::string_view path : secrets_of_root()) hide(std::string(path));
     hide_host_keys();
@@ -386,7 +403,11 @@ class Planner {
   }
 
   void grant_folder(const std::string &real) {
-    if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
+    if (is_closed(real)) {
+      if (may_name_in_run(real) && is_covered(real)) show(real, false);
+    } else if (is_home(real) || !holds_home(real)) {
+      show(real, true);
+    }
   }
 
   // Grants the file's folder if possible, because editors and databases create files next to the
@@ -509,6 +530,7 @@ class Planner {
       }
       std::error_code gone;
       const bool link = found.is_symlink(gone);
+      if (!link && found.is_socket(gone)) continue;  // a read-only mount can be connected to
       put(link ? Kind::link : Kind::entry, path);
       ViewStep &step = steps_[path];
       step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;

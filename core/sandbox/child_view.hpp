@@ -8,7 +8,8 @@
 // A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, and the
 // visible entries that exist at the start are bind-mounted into it. Entries that appear later, such
 // as new credentials or replaced files, are not visible. Nothing is created in the folder itself.
-// The home directory is always mirrored.
+// The home directory is always mirrored. Sockets are not visible in a mirror, because a read-only
+// mount does not prevent connections. /run is hidden except for the paths in hidden_places.hpp.
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
 // and in sandbox_paths. If a file is granted, its folder is granted as well, unless the folder
@@ -64,7 +65,10 @@ struct ViewRequest {
   std::string program;  // the file to execute
   std::string home;     // the gateway's HOME, which contains its user's caches; empty: none
   std::vector<std::string> homes;  // additional home directories whose secrets are hidden
-  std::string cache;               // an existing private folder of the server; empty: none
+  // Paths of services that the gateway's environment names (agents, session bus, runtime folder).
+  std::vector<std::string> services;
+  std::string engine;  // the socket of the container engine that the environment names; or empty
+  std::string cache;   // an existing private folder of the server; empty: none
   uid_t user = 0;
   // The gateway's own files and folders. They are hidden from every server, even if a definition
   // names them.

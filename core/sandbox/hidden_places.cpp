@@ -28,6 +28,9 @@ constexpr std::string_view at_home[] = {
     ".vault-token",
     ".nomad-token",
     ".vnc",
+    ".1password",
+    ".bitwarden-ssh-agent.sock",
+    "snap/bitwarden",
     // networks
     ".netrc",
     "_netrc",
@@ -246,6 +249,25 @@ constexpr std::string_view containers[] = {"/run/docker.sock", "/run/docker", "/
                                            "/run/podman",      "/run/crio",   "/run/k3s",
                                            "/run/buildkit"};
 
+constexpr std::string_view containers_home[] = {
+    ".docker/desktop", ".docker/run", ".colima", ".rd",
+    ".orbstack",       ".lima",       ".finch",  ".local/share/containers/podman"};
+
+constexpr std::string_view in_run[] = {
+    "/run/media",
+    "/run/systemd/resolve/stub-resolv.conf",
+    "/run/systemd/resolve/resolv.conf",
+    "/run/resolvconf/resolv.conf",
+    "/run/NetworkManager/resolv.conf",
+};
+
+constexpr std::string_view name_services[] = {
+    "/run/nscd/socket",
+    "/run/systemd/userdb",
+    "/run/systemd/resolve/io.systemd.Resolve",
+    "/run/avahi-daemon/socket",
+};
+
 constexpr std::string_view of_root[] = {"/etc/shadow",
                                         "/etc/shadow-",
                                         "/etc/gshadow",
@@ -278,6 +300,18 @@ std::span<const std::string_view> hidden_services() noexcept {
 
 std::span<const std::string_view> container_services() noexcept {
   return containers;
+}
+
+std::span<const std::string_view> containers_at_home() noexcept {
+  return containers_home;
+}
+
+std::span<const std::string_view> visible_in_run() noexcept {
+  return in_run;
+}
+
+std::span<const std::string_view> name_services_in_run() noexcept {
+  return name_services;
 }
 
 std::span<const std::string_view> secrets_of_root() noexcept {

@@ -1,4 +1,5 @@
-// Lists the paths that every server's sandbox hides. docs/hidden-places.md contains the same table.
+// Lists the paths that every server's sandbox hides, and the paths in /run that it shows.
+// docs/hidden-places.md contains the same tables.
 #pragma once
 
 #include <span>
@@ -22,6 +23,17 @@ std::span<const std::string_view> hidden_services() noexcept;
 // Container engine sockets. They are not hidden from servers that are clients of a container
 // engine.
 std::span<const std::string_view> container_services() noexcept;
+
+// Folders in which container engines of the user keep their sockets and virtual machines. The paths
+// are relative to a home directory. They are not hidden from clients of a container engine.
+std::span<const std::string_view> containers_at_home() noexcept;
+
+// /run is hidden except for symbolic links and these paths, which are shown if they exist.
+std::span<const std::string_view> visible_in_run() noexcept;
+
+// Sockets in /run that look up names of hosts and users. They are shown to servers with network
+// access, because they send queries over the network.
+std::span<const std::string_view> name_services_in_run() noexcept;
 
 // System secrets that only root can read.
 std::span<const std::string_view> secrets_of_root() noexcept;

@@ -9,7 +9,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("docs/hidden-places.md lists exactly the hidden paths") {
+TEST_CASE("docs/hidden-places.md lists exactly the hidden paths and the visible paths in /run") {
   std::ostringstream page;
   page << std::ifstream(HIDDEN_PLACES_PAGE).rdbuf();
   std::set<std::string> written;  // table rows: `PLACE`, `PLACE`
@@ -25,7 +25,8 @@ TEST_CASE("docs/hidden-places.md lists exactly the hidden paths") {
   }
   std::set<std::string> listed{"/etc/ssh/*_key"};
   for (const auto &places :
-       {secrets_at_home(), hidden_services(), container_services(), secrets_of_root()}) {
+       {secrets_at_home(), hidden_services(), container_services(), containers_at_home(),
+        visible_in_run(), name_services_in_run(), secrets_of_root()}) {
     for (const std::string_view place : places) {
       INFO(place);
       CHECK(listed.emplace(place).second);

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "sandbox/services.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -37,6 +39,7 @@ void find_homes(ViewRequest *request) {
   if (request->home.empty()) request->home = home_of_user(account);
   request->homes.push_back(account);
   if (const char *home = std::getenv("HOME"); home != nullptr) request->homes.emplace_back(home);
+  find_services(request);
 }
 
 }  // namespace bulkhead

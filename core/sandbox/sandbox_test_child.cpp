@@ -7,6 +7,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mount.h>
@@ -278,6 +279,25 @@ const std::pair<std::string_view, Attempt> attempts[] = {
        return kernel_call(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
      }},
     {"userfaultfd", [](const std::string &) { return kernel_call(::syscall(SYS_userfaultfd, 1)); }},
+    {"open-tree",
+     [](const std::string &number) {
+       return kernel_call(
+           ::syscall(std::stol(number), AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */, 0, 0));
+     }},
+    {"inotify",
+     [](const std::string &count) {
+       std::vector<int> made;
+       bool good = true;
+       for (int i = std::stoi(count); i > 0 && good; --i) {
+         const int fd = ::inotify_init1(IN_CLOEXEC);
+         good = fd >= 0;
+         if (good) made.push_back(fd);
+       }
+       const int number = errno;
+       for (const int fd : made) ::close(fd);
+       errno = number;
+       return good;
+     }},
     {"keyring", [](const std::string &) { return kernel_call(::syscall(SYS_keyctl, 0, -3, 0)); }},
     {"setuid",
      [](const std::string &id) { return ::setuid(static_cast<uid_t>(std::stoi(id))) == 0; }},

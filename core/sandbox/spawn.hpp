@@ -44,7 +44,7 @@ class Starters;
 
 struct SpawnOptions {
   std::string home;              // the home directory whose secrets are hidden; empty: $HOME
-  std::string state_dir;         // contains the caches in cache/SERVER; hidden from servers
+  std::string state_dir;         // contains the caches in cache/SERVER/KEY; hidden from servers
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
   bool require = false;          // reject a start if any part of the sandbox is missing
   bool namespaces = true;        // false: do not use namespaces

@@ -13,6 +13,7 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "sandbox/cache_bounds.hpp"
+#include "sandbox/cache_folder.hpp"
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
@@ -44,19 +45,6 @@ bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
 std::string own_map(std::uint64_t id) {
   const std::string text = std::to_string(id);
   return text + " " + text + " 1";
-}
-
-std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
-  if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
-  if (server.starts_with('.')) return {};  // ".." would be the state folder
-  std::error_code error;
-  std::filesystem::create_directories(state_dir, error);
-  std::string folder = state_dir;
-  for (const std::string &name : {std::string("cache"), server}) {
-    folder += "/" + name;
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return {};
-  }
-  return real_path(folder);
 }
 
 // Sets variables that redirect caches to the server's private cache folder. Used without
@@ -115,7 +103,8 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   view.home = options_.home;
   find_homes(&view);
   if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
-  view.cache = make_cache_folder(options_.state_dir, launch.server);
+  view.cache = make_cache_folder(options_.state_dir, launch.server, launch.policy.command,
+                                 launch.policy.args);
   view.user = ::geteuid();
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
@@ -193,7 +182,8 @@ void Spawner::choose_folder(Launch &launch) {
     if (launch.plan.make_cwd) {
       launch.cwd = private_scratch;
     } else {
-      const std::string own = make_cache_folder(options_.state_dir, launch.server);
+      const std::string own =
+          make_cache_folder(options_.state_dir, launch.server, launch.policy.command, args);
       launch.cwd = make_private_folder(own, "cwd");
       // On failure, start in "/", which contains no project files.
       if (launch.cwd.empty()) launch.cwd = "/";

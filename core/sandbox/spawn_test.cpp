@@ -18,6 +18,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,14 +30,17 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
+#include "sandbox/cache_folder.hpp"
 #include "sandbox/child.hpp"
 #include "sandbox/child_view.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/landlock.hpp"
+#include "sandbox/services.hpp"
 
 using namespace bulkhead;
 
@@ -356,7 +360,8 @@ TEST_CASE("a start mounts its caches in the home folder and creates nothing ther
   World w;
   fs::remove_all(w.home + "/.npm");
   fs::create_directories(w.home + "/.local/share/uv");
-  put_file(w.state + "/cache/weather/mark");  // the start would otherwise create this folder
+  // The start would otherwise create this folder.
+  put_file(w.state + "/cache/weather/" + cache_key(command, {}) + "/mark");
   const auto own = [&](const std::string &path) { return path.starts_with(w.state); };
   std::vector<std::string> before = all_below(w.home);
   const std::vector<std::string> places = {"/.npm/x", "/.cache/x", "/.local/share/uv/tools/x",
@@ -420,7 +425,8 @@ TEST_CASE("a home folder with too many entries is logged, and the same paths are
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
 }
 
-TEST_CASE("service folders are mirrored, so services that start later are not visible") {
+TEST_CASE(
+    "only listed paths and links in /run are visible, and other service folders are mirrored") {
   ChildPolicy policy;
   policy.command = "server";
   ViewRequest request;
@@ -434,7 +440,25 @@ TEST_CASE("service folders are mirrored, so services that start later are not vi
       if (step.path == path) return step.kind;
     return std::nullopt;
   };
-  CHECK(kind_at(real_path("/run")) == ViewStep::Kind::mirror);
+  CHECK(kind_at(real_path("/run")) == ViewStep::Kind::empty_folder);
+  for (const bool network : {true, false}) {
+    policy.network = network;
+    std::set<std::string> listed;
+    for (const std::string &path : services_visible_to(policy, request)) listed.insert(path);
+    CHECK(listed.contains("/run/nscd/socket") == network);
+    for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
+      listed.insert(real_path(path));
+    }
+    for (const ViewStep &step : plan_view(request).steps) {
+      if (!step.path.starts_with("/run/")) continue;
+      INFO(step.path << (network ? "" : ", without network"));
+      CHECK((step.kind == ViewStep::Kind::link || listed.contains(step.path)));
+    }
+  }
+  for (const auto &entry : fs::directory_iterator("/run")) {
+    const bool visible = kind_at(entry.path()) == ViewStep::Kind::link;
+    CHECK(visible == entry.is_symlink());
+  }
   CHECK(kind_at("/usr/share") == ViewStep::Kind::mirror);
   for (const char *service : {"/run/dbus", "/run/docker.sock", "/run/podman", "/run/user/1000"}) {
     CHECK_FALSE(kind_at(service).has_value());
@@ -444,6 +468,209 @@ TEST_CASE("service folders are mirrored, so services that start later are not vi
   const bool there = fs::exists("/run/docker.sock");
   CHECK(std::any_of(docker.steps.begin(), docker.steps.end(),
                     [](const ViewStep &step) { return step.path == "/run/docker.sock"; }) == there);
+}
+
+namespace {
+
+// A listening Unix socket. Its folder is created if it does not exist.
+class Listener {
+ public:
+  explicit Listener(std::string path) : path_(std::move(path)) {
+    fs::create_directories(fs::path(path_).parent_path());
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    REQUIRE(path_.size() < sizeof at.sun_path);
+    std::copy(path_.begin(), path_.end(), at.sun_path);
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr *>(&at), sizeof at) == 0);
+    REQUIRE(::listen(fd_, 64) == 0);
+  }
+  ~Listener() {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+  Listener(const Listener &) = delete;
+  Listener &operator=(const Listener &) = delete;
+  std::string attempt() const { return "unix:" + path_; }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+// A variable of this process's environment, which is restored afterwards.
+class Variable {
+ public:
+  Variable(const char *name, const std::string &value) : name_(name) {
+    if (const char *before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable &) = delete;
+  Variable &operator=(const Variable &) = delete;
+
+ private:
+  const char *name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
+TEST_CASE("a server cannot connect to the sockets of engines and agents in the home folder") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  const bool network = GENERATE(true, false);
+  INFO(mode << (network ? "" : ", without network"));
+  std::vector<std::unique_ptr<Listener>> sockets;
+  const auto listen = [&](const std::string &name) {
+    return sockets.emplace_back(std::make_unique<Listener>(w.home + "/" + name))->attempt();
+  };
+  const std::string desktop = listen(".docker/desktop/docker.sock"),
+                    rootless = listen(".docker/run/docker.sock"),
+                    own_engine = listen("engine/engine.sock"), agent = listen("agents/agent.sock"),
+                    bus = listen("buses/bus"), runtime = listen("runtime/any.sock"),
+                    beside = listen("any.sock");
+  std::vector<std::string> attempts = {desktop, rootless, own_engine, agent, bus, runtime, beside};
+  for (const char *name :
+       {".colima/default/docker.sock", ".rd/docker.sock", ".orbstack/run/docker.sock",
+        ".lima/default/sock/docker.sock", ".local/share/containers/podman/machine/podman.sock",
+        ".1password/agent.sock", ".bitwarden-ssh-agent.sock"}) {
+    attempts.push_back(listen(name));
+  }
+  const Variable ssh("SSH_AUTH_SOCK", agent.substr(5)),
+      dbus("DBUS_SESSION_BUS_ADDRESS", "unix:path=" + bus.substr(5) + ",guid=1"),
+      folder("XDG_RUNTIME_DIR", w.home + "/runtime"),
+      engine("DOCKER_HOST", "unix://" + own_engine.substr(5));
+  const std::string limits =
+      R"("mode":")" + mode + R"(","network":)" + (network ? "true" : "false");
+  {
+    Running run(w, R"("command":"x","sandbox":{)" + limits + "}", attempts);
+    for (const std::string &attempt : attempts) {
+      INFO(attempt);
+      CHECK(run.of(attempt) == "ENOENT");
+    }
+  }
+  {  // sockets that the definition names
+    Running run(w,
+                R"("command":"x","args":["--socket=)" + rootless.substr(5) + R"("],"sandbox":{)" +
+                    limits + R"(,"read":[)" + in_quotes(desktop.substr(5)) + "," +
+                    in_quotes(agent.substr(5)) + "," + in_quotes(w.home + "/runtime") + "," +
+                    in_quotes(beside.substr(5)) + "]}",
+                attempts);
+    for (const std::string &attempt : attempts) {
+      INFO(attempt);
+      const bool named = attempt == desktop || attempt == rootless || attempt == agent ||
+                         attempt == runtime || attempt == beside;
+      CHECK(run.of(attempt) == (named ? "ok" : "ENOENT"));
+    }
+  }
+  if (mode == "strict") return;
+  // a client of a container engine
+  Running run(w, R"("command":"/usr/bin/docker","sandbox":{)" + limits + "}", attempts);
+  for (const std::string &attempt : {desktop, rootless, own_engine}) {
+    INFO(attempt);
+    CHECK(run.of(attempt) == "ok");
+  }
+  for (const std::string &attempt : {agent, bus, runtime, beside}) {
+    INFO(attempt);
+    CHECK(run.of(attempt) == "ENOENT");
+  }
+}
+
+TEST_CASE("a server can connect to a socket in /run only if its definition names it") {
+  if (skip_without_namespaces()) return;
+  if (::access("/run", W_OK) != 0) return;  // only root can create sockets there
+  World w;
+  const std::string folder = "/run/bulkhead-spawn-test-" + std::to_string(::getpid());
+  {
+    const Listener daemon(folder + "/a/daemon.sock"), other(folder + "/b/daemon.sock"),
+        user("/run/user/" + std::to_string(::getpid()) + "/bus");
+    const std::string mode = GENERATE("home-read-only", "strict");
+    const bool network = GENERATE(true, false);
+    INFO(mode << (network ? "" : ", without network"));
+    const auto with = [&](const std::string &paths) {
+      return R"("sandbox":{"mode":")" + mode + R"(","network":)" + (network ? "true" : "false") +
+             paths + "}";
+    };
+    const std::vector<std::string> attempts = {daemon.attempt(), other.attempt(), user.attempt()};
+    const std::string at_a = in_quotes(folder + "/a/daemon.sock");
+    const std::string runtime = in_quotes("/run/user/" + std::to_string(::getpid()));
+    // Definitions, and whether they name the first socket.
+    const std::map<std::string, bool> definitions = {
+        {with(""), false},
+        {with(R"(,"read":[)" + at_a + "]"), true},
+        {R"("args":[)" + in_quotes(folder + "/a") + "]," + with(""), true},
+        {R"("args":[)" + in_quotes("--at=/var" + folder + "/a/daemon.sock") + "]," + with(""),
+         true},
+        {R"("args":["/run","/run/user"],"env":{"XDG_RUNTIME_DIR":)" + runtime + "}," + with(""),
+         false}};
+    for (const auto &[definition, named] : definitions) {
+      INFO(definition);
+      Running run(w, R"("command":"x",)" + definition, attempts);
+      CHECK(run.of(daemon.attempt()) == (named ? "ok" : "ENOENT"));
+      CHECK(run.of(other.attempt()) == "ENOENT");
+      CHECK(run.of(user.attempt()) == "ENOENT");
+    }
+  }
+  fs::remove_all(folder);
+  fs::remove("/run/user/" + std::to_string(::getpid()));
+}
+
+TEST_CASE("the environment names services that are hidden") {
+  const Variable ssh("SSH_AUTH_SOCK", "relative"),
+      bus("DBUS_SESSION_BUS_ADDRESS",
+          "tcp:host=x,port=1;unix:abstract=/tmp/y;unix:guid=1,path=/run/a/bus;unix:path=/"
+          "run/b"),
+      folder("XDG_RUNTIME_DIR", "/run/user/7/"), docker("DOCKER_HOST", "unix:///run/d/../d.sock"),
+      podman("CONTAINER_HOST", "ssh://host/run/podman.sock");
+  ViewRequest request;
+  find_services(&request);
+  CHECK(request.services == std::vector<std::string>{"/run/user/7", "/run/a/bus", "/run/b"});
+  CHECK(request.engine == "/run/d.sock");
+  ChildPolicy policy;
+  const auto hides = [&](const std::string &path) {
+    const auto hidden = services_hidden_from(policy, request);
+    return std::find(hidden.begin(), hidden.end(), path) != hidden.end();
+  };
+  policy.command = "npx";
+  CHECK((hides("/run/d.sock") && hides("/run/docker.sock") && hides("/run/b")));
+  policy.command = "podman";
+  CHECK_FALSE((hides("/run/d.sock") || hides("/run/docker.sock")));
+  CHECK(hides("/run/b"));
+}
+
+TEST_CASE("a variable of the gateway cannot hide a system folder") {
+  if (skip_without_namespaces()) return;
+  for (const char *folder : {"/usr", "/etc", "/", "/usr/bin"}) {
+    const Variable runtime("XDG_RUNTIME_DIR", folder);
+    World w;
+    INFO(folder);
+    Running run(w, R"("command":"x")", {"list:/usr/bin", "list:/etc"});
+    CHECK(run.of("list:/usr/bin") == "ok");
+    CHECK(run.of("list:/etc") == "ok");
+  }
+}
+
+TEST_CASE("a server's inotify instances are limited") {
+  if (skip_without_namespaces()) return;
+  struct statvfs info{};
+  if (::statvfs("/proc/sys/user", &info) != 0 || (info.f_flag & ST_RDONLY) != 0) return;
+  World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  Running run(w, R"("command":"x","sandbox":{"mode":)" + in_quotes(mode) + "}",
+              {"inotify:32", "inotify:33", "write:/proc/sys/user/max_inotify_instances"});
+  CHECK(run.of("inotify:32") == "ok");
+  CHECK(run.of("inotify:33") == "EMFILE");
+  CHECK(run.of("write:/proc/sys/user/max_inotify_instances") != "ok");
+}
+
+TEST_CASE("a server cannot copy mounts with any system call") {
+  World w([](SpawnOptions &options) { options.namespaces = GENERATE(true, false); });
+  Running run(w, R"("command":"x")", {"open-tree:428", "open-tree:467", "open-tree:1000"});
+  CHECK(run.of("open-tree:428") == "EPERM");
+  CHECK(run.of("open-tree:467") == "EPERM");  // open_tree_attr
+  CHECK(run.of("open-tree:1000") == "ENOSYS");
 }
 
 TEST_CASE("a server may use the paths that its definition names") {
@@ -999,7 +1226,8 @@ TEST_CASE("a server that is run by package name starts in an empty private folde
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = kind != "no namespaces"; });
-  put_file(w.state + "/cache/weather/cwd/package.json");  // left by an earlier process
+  // left by an earlier process
+  put_file(w.state + "/cache/weather/" + cache_key("npx", {"-y", "pkg"}) + "/cwd/package.json");
   const std::string sandbox =
       kind == "no namespaces" ? "" : R"(,"sandbox":{"mode":")" + kind + "\"}";
   const std::string started_in = "cwd:" + fs::current_path().string();
@@ -1050,16 +1278,42 @@ TEST_CASE("a server's caches are private and persistent") {
     CHECK(run.of("write:" + mine) == "ok");
   }
   CHECK_FALSE(fs::exists(mine));
-  CHECK(fs::exists(w.state + "/cache/weather/npm/mine"));
+  CHECK(fs::exists(w.state + "/cache/weather/" + cache_key("npx", {}) + "/npm/mine"));
   Running again(w, R"("command":"npx")", {"read:" + mine});
   CHECK(again.of("read:" + mine) == "ok");
+}
+
+TEST_CASE("a server does not see the caches of another program with the same server name") {
+  const bool namespaces = GENERATE(true, false);
+  if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
+  World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
+  const auto entry = [&](const std::vector<std::string> &args) {
+    return namespaces ? w.home + "/.npm/planted"
+                      : w.state + "/cache/weather/" + cache_key("npx", args) + "/npm/planted";
+  };
+  const std::string planted = entry({"-y", "evil"});
+  Running evil(w, R"("command":"npx","args":["-y","evil"])", {"write:" + planted});
+  REQUIRE(evil.of("write:" + planted) == "ok");
+  {
+    Running again(w, R"("command":"npx","args":["-y","evil","--more"])", {"read:" + planted});
+    CHECK(again.of("read:" + planted) == "ok");
+  }
+  // The first server is still running.
+  for (const char *other : {R"("command":"npx","args":["-y","good"])",
+                            R"("command":"/usr/bin/npx","args":["-y","evil"])",
+                            R"("command":"node","args":["-y","evil"])"}) {
+    INFO(other);
+    Running run(w, other, {"read:" + planted});
+    CHECK(run.of("read:" + planted) == (namespaces ? "ENOENT" : "EACCES"));
+  }
 }
 
 TEST_CASE("a cache above its limit is emptied when the server starts again") {
   if (skip_without_namespaces()) return;
   World w([](SpawnOptions &options) { options.cache_settle = std::chrono::milliseconds(0); });
   if (w.reactor == nullptr) return;  // caches are monitored only in long-lived processes
-  put_file(w.state + "/cache/weather/npm/large", std::string(2u << 20, 'x'));
+  put_file(w.state + "/cache/weather/" + cache_key("npx", {}) + "/npm/large",
+           std::string(2u << 20, 'x'));
   const std::string large = w.home + "/.npm/large", fresh = w.home + "/.npm/fresh";
   const std::string bounded = R"("command":"npx","sandbox":{"cache_bytes":1048576})";
   {

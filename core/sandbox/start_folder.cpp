@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "sandbox/paths.hpp"
 
@@ -157,11 +158,14 @@ std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   return next_word(*runner.options, args, at);
 }
 
+// Returns true for names like "python3.13t" (free threads) and "python3-dbg".
 bool is_python(std::string_view command) {
   for (const std::string_view name : {"python", "pypy"}) {
     if (!command.starts_with(name)) continue;
     const std::string_view version = command.substr(name.size());
-    return version.find_first_not_of("0123456789.") == std::string_view::npos;
+    const std::size_t build = version.find_first_not_of("0123456789.");
+    return build == std::string_view::npos ||
+           is_listed("t d m td dm -dbg -debug t-dbg -nogil -c w", version.substr(build));
   }
   return false;
 }
@@ -259,11 +263,18 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// Returns how to interpret an option's value. The value of a short option may be a path, so it is
-// treated as a word.
+// Returns true for the one-letter options that usually name a file or folder (config, directory,
+// file, input, output, root, workspace). The values of others, such as "-k KEY", may contain
+// slashes without being paths.
+bool is_file_letter(std::string_view option) {
+  return is_listed("-c -C -d -D -f -F -i -I -o -O -r -w", option);
+}
+
+// Returns how to interpret an option's value.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
-  return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
+  if (!is_long) return is_file_letter(option) ? Text::word : Text::value;
+  return is_switch(option) || names_files(option) ? Text::word : Text::value;
 }
 
 bool has_relative_path(Args args) {
@@ -347,29 +358,83 @@ Args behind_starter(const Starter &starter, Args args) {
   }
 }
 
-bool runs_package(std::string_view command, Args args) {
-  std::string_view name = base_of(command);
-  name = name.substr(0, name.find('@'));  // corepack accepts a version, as in "corepack yarn@4 dlx"
-  for (const Starter &starter : starters) {
-    if (starter.command != name) continue;
-    const Args rest = behind_starter(starter, args);
-    return !rest.empty() && runs_package(rest[0], rest.subspan(1));
+// Returns the name of the program that a command or argument runs.
+std::string_view program_of(std::string_view command) {
+  static constexpr std::pair<std::string_view, std::string_view> scripts[] = {
+      {"npx-cli.js", "npx"},      {"npm-cli.js", "npm"}, {"pnpm.cjs", "pnpm"},
+      {"pnpx.cjs", "pnpx"},       {"yarn.js", "yarn"},   {"yarn.cjs", "yarn"},
+      {"corepack.js", "corepack"}};
+  const std::string_view name = base_of(command);
+  for (const auto &[script, program] : scripts) {
+    if (name == script) return program;
   }
-  if (is_python(name)) return runs_module_alone(args);
+  return name.substr(0, name.find('@'));  // corepack accepts a version: "corepack yarn@4 dlx"
+}
+
+// Returns true for programs whose command lines are analyzed.
+bool is_known(std::string_view name) {
+  return is_python(name) ||
+         std::any_of(std::begin(starters), std::end(starters),
+                     [&](const Starter &starter) { return starter.command == name; }) ||
+         std::any_of(std::begin(runners), std::end(runners),
+                     [&](const Runner &runner) { return runner.command == name; });
+}
+
+// Returns the command behind an unknown program, such as "ionice -c3 npx PACKAGE" or "node
+// npx-cli.js PACKAGE". Returns an empty list if there is none, or if an argument before it is a
+// relative path or a script.
+Args behind_unknown(Args args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (is_known(program_of(args[i]))) {
+      return has_relative_path(args.first(i)) ? Args() : args.subspan(i);
+    }
+    if (!is_option(args[i]) && looks_like_file(args[i])) return {};
+  }
+  return {};
+}
+
+// Returns true if the command line runs a package and does not depend on its working directory.
+// Sets `*package` to the number of arguments up to and including the package, or to the number of
+// all arguments if they name no package.
+bool runs_package(std::string_view command, Args args, std::size_t *package) {
+  *package = args.size();
+  const auto runs_behind = [&](Args rest) {
+    if (rest.empty()) return false;
+    const std::size_t before = args.size() - rest.size() + 1;
+    const bool alone = runs_package(rest[0], rest.subspan(1), package);
+    *package += before;
+    return alone;
+  };
+  const std::string_view name = program_of(command);
+  for (const Starter &starter : starters) {
+    if (starter.command == name) return runs_behind(behind_starter(starter, args));
+  }
+  if (is_python(name)) {
+    *package = words_of_module(args).value_or(args.size());
+    return runs_module_alone(args);
+  }
   for (const Runner &runner : runners) {
     if (runner.command != name) continue;
-    if (const auto package = find_package(runner, args)) {
-      return runs_package_alone(runner, args, *package);
+    if (const auto found = find_package(runner, args)) {
+      *package = std::min(*found + 1, args.size());
+      return runs_package_alone(runner, args, *found);
     }
   }
-  return false;
+  return !is_known(name) && runs_behind(behind_unknown(args));
 }
 
 }  // namespace
 
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd) {
-  return cwd.empty() && runs_package(command, args);
+  std::size_t package = 0;
+  return cwd.empty() && runs_package(command, args, &package);
+}
+
+std::size_t arguments_of_program(std::string_view command, const std::vector<std::string> &args) {
+  std::size_t package = 0;
+  runs_package(command, args, &package);
+  return package;
 }
 
 std::string make_private_folder(const std::string &parent, const std::string &name) {

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sandbox/cache_folder.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -56,7 +58,18 @@ TEST_CASE("a server that is run by package name starts in a private folder") {
         "/usr/bin/env -u NODE_OPTIONS -i PATH=/usr/bin npx pkg", "env -- npx pkg",
         "nice -n 5 uvx pkg", "timeout -k 5 60 npx pkg", "nohup env A=1 nice npx pkg",
         "corepack pnpm dlx pkg", "corepack yarn@4.1.0 dlx pkg", "corepack npx pkg",
+        // Unknown programs that start other programs
+        "ionice -c3 npx pkg", "taskset 1 npx --offline pkg", "xvfb-run -a npx pkg",
+        "op run -- npx pkg", "/opt/bin/wrapper --level 3 env A=1 uvx pkg",
+        "chrt -b 0 python3 -m pkg", "node /usr/lib/node_modules/npm/bin/npx-cli.js -y pkg",
+        "/x/npm-cli.js exec pkg",
+        "/usr/bin/node --no-warnings /usr/lib/node_modules/npm/bin/npm-cli.js x pkg",
+        "node /opt/corepack/dist/corepack.js pnpm dlx pkg", "node /x/yarn.js dlx pkg", "sh -c npx",
+        "bash -lc npx",
+        // Builds of Python
+        "python3.13t -m pkg", "python3-dbg -m pkg", "python3.12d -u -m pkg", "pypy3-c -m pkg",
         // Values that look like paths but are not paths
+        "npx pkg -k c2VjcmV0/b64==", "npx -y pkg -m openai/gpt-4o", "uvx pkg -t a/b",
         "uvx pkg --zone=Europe/Berlin", "uvx mcp-server-time --local-timezone Europe/Berlin",
         "npx -y pkg Europe/Berlin", "npx -y pkg --model openai/gpt-4o",
         "npx -y pkg --api-key=ab/cd", "npx -y pkg --accept application/x-ndjson"}) {
@@ -135,11 +148,56 @@ TEST_CASE("other servers, and servers with a relative path, keep the gateway's s
                            "timeout 60",
                            "corepack enable",
                            "corepack pnpm start",
-                           "sh -c npx",
-                           "bash -lc npx"}) {
+                           "ionice -c3 node server.js",
+                           "ionice -c3 npx -y server-filesystem .",
+                           "op run -- npm start",
+                           "op run --env-file=.env -- npx pkg",
+                           "wrapper ./settings npx pkg",
+                           "node server.js npx pkg",
+                           "node /opt/server.js --runner npx",
+                           "python3.13t server.py",
+                           "python3-config -m x",
+                           "node npx-cli.js ./local",
+                           "npx -y pkg -k ./b",
+                           "npx -y pkg -k x.json"}) {
     INFO(line);
     CHECK_FALSE(is_private(line));
   }
+}
+
+TEST_CASE("the program of a server is determined by the arguments up to the package") {
+  const auto program = [](const std::string &line) {
+    std::istringstream words(line);
+    std::string command, word, out;
+    std::vector<std::string> args;
+    words >> command;
+    while (words >> word) args.push_back(word);
+    const std::size_t count = arguments_of_program(command, args);
+    REQUIRE(count <= args.size());
+    for (std::size_t i = 0; i < count; ++i) out += (i == 0 ? "" : " ") + args[i];
+    return out;
+  };
+  CHECK(program("npx -y pkg /home/u/work --x") == "-y pkg");
+  CHECK(program("npx -y pkg .") == "-y pkg");
+  CHECK(program("npx --registry https://r.example/ -y pkg x") ==
+        "--registry https://r.example/ -y pkg");
+  CHECK(program("npx -p pkg tool x") == "-p pkg tool");
+  CHECK(program("npx") == "");
+  CHECK(program("uv tool run --python 3.12 pkg x") == "tool run --python 3.12 pkg");
+  CHECK(program("python3 -u -m pkg x") == "-u -m pkg");
+  CHECK(program("env A=1 nice -n 5 npx pkg x") == "A=1 nice -n 5 npx pkg");
+  CHECK(program("op run -- npx pkg x") == "run -- npx pkg");
+  CHECK(program("ionice -c3 python3 -m pkg x") == "-c3 python3 -m pkg");
+  // Commands that run no package
+  for (const char *line :
+       {"node /opt/server.js x", "sh -c run x", "npm start x", "python a.py x"}) {
+    CHECK(program(line) == std::string(line).substr(std::string(line).find(' ') + 1));
+  }
+  CHECK(cache_key("npx", {"-y", "a"}).size() == 16);
+  CHECK(cache_key("npx", {"-y", "a"}) == cache_key("npx", {"-y", "a", "/x"}));
+  CHECK(cache_key("npx", {"-y", "a"}) != cache_key("npx", {"-y", "b"}));
+  CHECK(cache_key("npx", {"-y", "a"}) != cache_key("/usr/bin/npx", {"-y", "a"}));
+  CHECK(cache_key("x", {"ab", "c"}) != cache_key("x", {"a", "bc"}));
 }
 
 TEST_CASE("a private folder is emptied each time without following links") {

@@ -11,6 +11,7 @@
 #include "common/text.hpp"
 #include "gateway/run_host.hpp"
 #include "mcp/scan.hpp"
+#include "sandbox/cache_folder.hpp"
 #include "sources/profile_source.hpp"
 #include "sources/snapshot.hpp"
 #include "state/list_store.hpp"
@@ -63,8 +64,11 @@ std::map<std::string, NpmCopied> fill_caches(const Profile &profile) {
   for (const ServerDef &def : profile.servers) {
     // Without a sandbox, the server uses the user's own cache.
     if (def.disabled || def.sandbox.mode == SandboxMode::off) continue;
-    const std::string package = npx_package(def), folder = profile.state_dir + "/cache/" + def.name;
-    if (package.empty() || !make_private_dir(folder)) continue;
+    const std::string package = npx_package(def);
+    if (package.empty() || !make_private_dir(profile.state_dir)) continue;
+    const std::string folder =
+        make_cache_folder(profile.state_dir, def.name, def.command, def.args);
+    if (folder.empty()) continue;
     const NpmCopied copied = copy_npm_packages(package, npm, folder);
     if (copied.packages != 0) out[def.name] = copied;
   }

@@ -115,6 +115,13 @@ function fakeNpx(t) {
   return { command: file, args: ['-y', 'some-package', fakeMcp] };
 }
 
+// Returns the only cache folder of the server s.
+function cacheOf(state) {
+  const names = readdirSync(join(state, 'cache/s'));
+  assert.equal(names.length, 1, show(names));
+  return join(state, 'cache/s', names[0]);
+}
+
 test('warm fills the private cache and stores the list before the first start', async (t) => {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -129,7 +136,7 @@ test('warm fills the private cache and stores the list before the first start', 
   const one = cli('warm', 's', '--json');
   assert.equal(one.code, 0, show(one));
   assert.deepEqual(JSON.parse(one.stdout).servers, [{ name: 's', state: 'ready', reason: '', tools: 1 }]);
-  assert.ok(readFileSync(join(state, 'cache/s/npm/there'), 'utf8'));
+  assert.ok(readFileSync(join(cacheOf(state), 'npm/there'), 'utf8'));
   assert.deepEqual(readdirSync(join(state, 'lists')).sort(), ['.key', 's']);
   // The gateway lists the stored tools without starting the server, and the server uses the cache.
   const gateway = await t.gateway(profile);
@@ -172,7 +179,7 @@ test('warm copies the tarballs of a package from the user\'s npm cache, by diges
   const done = warm(state);
   assert.equal(done.code, 0, show(done));
   assert.match(done.stderr, /server s: 1 packages \(1 KiB\) copied from your npm cache/);
-  const own = join(state, 'cache/s/npm');
+  const own = join(cacheOf(state), 'npm');
   assert.equal(readFileSync(join(own, good.file), 'utf8'), 'a tarball');
   assert.deepEqual(readdirSync(join(own, '_cacache')), ['content-v2']);
   assert.ok(!existsSync(join(own, forged.file)) && !existsSync(join(own, '_npx')));
