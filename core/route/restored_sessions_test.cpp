@@ -108,6 +108,16 @@ TEST_CASE("only a new session can be restored, and only with a known revision") 
   CHECK(w.session.view->clients.size() == 1);
 }
 
+TEST_CASE("a restored session uses only the capabilities that are admitted") {
+  World w;
+  w.denied = cap::sampling;
+  w.restore();
+  CHECK(w.session.initialized);
+  CHECK(w.session.caps == 0);
+  REQUIRE(w.session.view != nullptr);
+  CHECK(w.session.view->caps == 0);
+}
+
 TEST_CASE(
     "after its servers have responded, a client receives list_changed for each list that it has") {
   World w;
