@@ -11,8 +11,10 @@ namespace {
 using profiles::credential_name;
 using profiles::credential_value;
 
-// Adds a value. If the value is "Bearer TOKEN" or similar, adds only the token.
+// Adds a value, unless it consists of references: a disabled server's references are not expanded.
+// If the value is "Bearer TOKEN" or similar, adds only the token.
 void add_value(SecretPrints *prints, std::string_view value) {
+  if (profiles::only_references(value)) return;
   const std::size_t space = value.find(' ');
   const bool scheme =
       space != value.npos && space <= 10 && value.find(' ', space + 1) == value.npos;

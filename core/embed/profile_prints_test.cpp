@@ -40,6 +40,20 @@ TEST_CASE("masked_args() hides exactly the command-line values that are fingerpr
   CHECK_FALSE(known(def, "--verbose"));
 }
 
+TEST_CASE("references of a disabled server are not credentials") {
+  ServerDef def;
+  def.args = {"--api-key", "${input:weather-key}", "--token=${TOKEN}"};
+  def.env = {{"API_KEY", "${env:WEATHER_KEY}"},
+             {"AUTH", "Bearer ${env:OTHER}"},
+             {"PASSWORD", "${PASSWORD:-canary-five}"}};
+  for (const char *reference :
+       {"${input:weather-key}", "${TOKEN}", "${env:WEATHER_KEY}", "${env:OTHER}"}) {
+    INFO(reference);
+    CHECK_FALSE(known(def, reference));
+  }
+  CHECK(known(def, "${PASSWORD:-canary-five}"));
+}
+
 TEST_CASE("credentials in a URL's user, path and query are fingerprinted") {
   ServerDef def;
   def.url =

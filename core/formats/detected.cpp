@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "formats/own_address.hpp"
 #include "profile/parse.hpp"
 #include "profile/server.hpp"
 
@@ -10,18 +11,10 @@ namespace bulkhead::profiles {
 
 namespace {
 
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
-std::string_view port_of(std::string_view authority) {
-  const std::size_t colon = authority.rfind(':');
-  return colon == std::string_view::npos ? std::string_view() : authority.substr(colon + 1);
-}
-
-bool loopback(std::string_view authority) {
-  return authority.starts_with("127.") || authority.starts_with("localhost") ||
-         authority.starts_with("[::1]");
+void add_words(const Node &value, std::vector<std::string_view> *out) {
+  if (value.kind == Kind::string) out->emplace_back(value.text);
+  for (const Node &item : value.items)
+    if (item.kind == Kind::string) out->emplace_back(item.text);
 }
 
 std::string rejection(const Member &entry, const Node *tools,
@@ -36,19 +29,18 @@ std::string rejection(const Member &entry, const Node *tools,
 }  // namespace
 
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens) {
+  std::vector<std::string_view> words, args;
   for (const Member &member : server.members) {
-    if (member.value.kind != Kind::string) continue;
-    const std::string_view key = server_key(member.name), text = member.value.text;
-    if (key == "command" && last_part(text) == "bulkhead") return true;
-    const std::size_t scheme = text.find("://");
-    if (key != "url" || scheme == std::string_view::npos) continue;
-    std::string_view authority = text.substr(scheme + 3);
-    authority = authority.substr(0, authority.find_first_of("/?#"));
-    if (!loopback(authority)) continue;
-    for (const std::string &listen : listens)
-      if (!port_of(listen).empty() && port_of(listen) == port_of(authority)) return true;
+    const std::string_view key = server_key(member.name);
+    if (key == "args") add_words(member.value, &args);
+    if (key == "url" || key == "command") add_words(member.value, &words);
+    if (key != "command" || member.value.kind != Kind::table) continue;
+    // Zed's old format: command = {path, args, env}.
+    if (const Node *path = member.value.find("path")) add_words(*path, &words);
+    if (const Node *list = member.value.find("args")) add_words(*list, &args);
   }
-  return false;
+  words.insert(words.end(), args.begin(), args.end());
+  return bulkhead::is_this_gateway(words, listens);
 }
 
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,

@@ -20,8 +20,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 
-// Returns true if the entry connects a client to this gateway: its command is `bulkhead`, or its
-// URL has a loopback address and the port of one of the addresses in `listens`.
+// Returns true if the entry connects a client to this gateway (see own_address.hpp).
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens);
 
 // Appends the listen addresses of the transports in a canonical layer.

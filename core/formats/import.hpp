@@ -41,6 +41,10 @@ struct ImportedServer {
   std::string refused;    // the reason why load_profile() would reject the server; otherwise empty
   std::vector<std::string> variables;  // see import_profile()
   std::size_t config = 0;              // index into `found` of the file that contains the server
+  // If an earlier server with the same `base` starts the same program or has the same URL: its
+  // name, and the keys that differ, such as "timeout". This server is then disabled.
+  std::string same_as;
+  std::vector<std::string> differences;
   // A client's file in which the server is configured and not disabled.
   struct Place {
     std::size_t config;  // index into `found`
@@ -51,10 +55,11 @@ struct ImportedServer {
 
 // Returns the servers in these files, in order. Values of variables, headers and URLs that look
 // like credentials are replaced; arguments that look like credentials are kept, with a comment.
-// Entries for this gateway are omitted: those with the command `bulkhead`, and those with a
-// loopback URL that has the port of one of the addresses in `listens`.
+// Entries for this gateway (see own_address.hpp) are omitted; *skipped receives their names.
+// A server that differs from an earlier one with the same name only in settings is disabled.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
-                                           const std::vector<std::string> &listens);
+                                           const std::vector<std::string> &listens,
+                                           std::vector<std::string> *skipped = nullptr);
 
 // Returns a TOML profile with the servers in these files. Credentials are replaced with ${env:NAME}
 // references, as in import_servers(). *variables lists the variables that must be set, as "NAME

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -295,17 +296,27 @@ TEST_CASE("Gemini's variables become references, and VS Code's prompts are expla
     "env": {"A": "$MINE", "B": "${ALSO_MINE}", "C": "cost 5$", "D": "$1", "E": "${OPEN"},
     "headers": {}}}})");
   f.write(f.home + "/.config/Code/User/mcp.json", R"({"servers": {"v": {"command": "v",
-    "args": ["--key", "${input:key}"]}, "w": {"command": "${workspaceFolder}/x"}}})");
-  const std::string text = import_profile(find_client_configs(f.home, f.cwd, false), nullptr);
+    "args": ["--key", "${input:key}", "--url=${input:the-url}", "--key=${input:key}"]},
+    "o": {"command": "o", "args": ["--token=${TOKEN}", "${input:a}"]},
+    "w": {"command": "${workspaceFolder}/x"}}})");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, false), &secrets);
   INFO(text);
   CHECK(has(text, "A = \"${env:MINE}\""));
   CHECK(has(text, "B = \"${env:ALSO_MINE}\""));
   CHECK(has(text, "C = \"cost 5$\""));
   CHECK(has(text, "D = \"$1\""));
-  CHECK(has(
-      text,
-      "args are passed unchanged: replace ${input:...} with the value that VS Code prompts for"));
+  CHECK(has(text, "# set V_KEY to the value of ${input:key}\n"));
+  CHECK_FALSE(has(text, "looks like a credential"));
   CHECK(has(text, "command are passed unchanged: replace ${workspaceFolder} with a path"));
+  CHECK(has(text, "# set V_THE_URL to the value of ${input:the-url}\n"));
+  CHECK(has(text, "# references in args are passed unchanged\n"));  // ${TOKEN}
+  const std::string from = " from " + f.home + "/.config/Code/User/mcp.json";
+  for (const char *name : {"V_KEY", "V_THE_URL", "O_A"})
+    CHECK(std::count(secrets.begin(), secrets.end(), name + from) == 1);
+  const Profile profile = good({{"file", "i.toml", text}});
+  CHECK(profile.servers[0].args ==
+        std::vector<std::string>{"--key", "v-V_KEY", "--url=v-V_THE_URL", "--key=v-V_KEY"});
 }
 
 TEST_CASE("importing no files or missing files yields an empty profile") {
@@ -338,7 +349,7 @@ TEST_CASE("an imported server lists the files of all clients that start it") {
   }
   CHECK(all ==
         "time:Claude Code/time,Cursor/time, off:Claude Code/off, odd refused: web:Cursor/web, "
-        "off-2: my-time:Gemini CLI/my time, time-2:Gemini CLI/time, ");
+        "my-time:Gemini CLI/my time, time-2:Gemini CLI/time, ");
 }
 
 TEST_CASE("a server that two clients define differently from a third is imported once") {
@@ -390,13 +401,55 @@ TEST_CASE("entries for this gateway are not imported") {
           R"({"mcpServers": {"spawned": {"command": "/opt/bin/bulkhead", "args": ["stdio"]},
                              "served": {"url": "http://localhost:8808/mcp"},
                              "other": {"url": "http://127.0.0.1:8809/mcp"},
+                             "bridge": {"command": "npx", "args": ["-y", "mcp-remote",
+                                                                   "http://0.0.0.0:8808/mcp"]},
+                             "shell": {"command": "bash", "args": ["-c", "exec bulkhead stdio"]},
                              "a": {"command": "a"}}})");
   const auto found = find_client_configs(f.home, f.cwd, false);
   std::string all;
-  for (const ImportedServer &server : import_servers(found, {"127.0.0.1:8808"}))
+  std::vector<std::string> skipped;
+  for (const ImportedServer &server : import_servers(found, {"127.0.0.1:8808"}, &skipped))
     all += server.name + " ";
   CHECK(all == "other a ");
+  CHECK(skipped == std::vector<std::string>{"spawned", "served", "bridge", "shell"});
   const std::string text = import_profile(found, nullptr, {"127.0.0.1:8808"});
   CHECK(names(good({{"file", "i.toml", text}})) == "other a");
   CHECK(has(text, "\"served\" is this gateway"));
+}
+
+TEST_CASE("a server that differs from another one only in settings is imported as disabled") {
+  const Folders f;
+  f.write(f.home + "/.claude.json", R"({"mcpServers": {
+    "time": {"command": "uvx", "args": ["t"], "env": {"TOKEN": "1"}, "timeout": 5000},
+    "web": {"url": "http://h/", "headers": {"X-Team": "a"}},
+    "idle": {"command": "i", "disabled": true}}})");
+  f.write(f.home + "/.cursor/mcp.json", R"({"mcpServers": {
+    "time": {"command": "uvx", "args": ["t"], "env": {"TOKEN": "2"}, "timeout": 9000,
+             "denyTools": ["x"], "disabled": false},
+    "web": {"url": "http://h/", "headers": {"X-Team": "b"}},
+    "idle": {"command": "i", "timeout": 4000}}})");
+  f.write(f.home + "/.gemini/settings.json", R"({"mcpServers": {
+    "time": {"command": "uvx", "args": ["t"], "env": {"TOKEN": "3"}, "timeout": 5000, "trust": true},
+    "web": {"httpUrl": "http://h/other"}}})");
+  const auto found = find_client_configs(f.home, f.cwd, false);
+  std::vector<std::string> all;
+  for (const ImportedServer &server : import_servers(found, {})) {
+    std::string text = server.name + " " + std::to_string(server.places.size());
+    if (!server.same_as.empty()) text += " like " + server.same_as;
+    for (const std::string &key : server.differences) text += " " + key;
+    all.push_back(text);
+  }
+  CHECK(all == std::vector<std::string>{"time 3", "web 2", "idle 0",
+                                        "time-2 0 like time denyTools timeout",
+                                        "web-2 0 like web headers.X-Team", "idle-2 1", "web-3 1"});
+  std::vector<std::string> variables;
+  const std::string text = import_profile(found, &variables);
+  INFO(text);
+  const Profile profile = good({{"file", "i.toml", text}});
+  std::string enabled;
+  for (const ServerDef &server : profile.servers)
+    if (!server.disabled) enabled += server.name + " ";
+  CHECK(enabled == "time web idle-2 web-3 ");
+  CHECK(has(text, "# starts the same program as time (differs in: denyTools, timeout)\n"));
+  CHECK(variables == std::vector<std::string>{"TIME_TOKEN from " + f.home + "/.claude.json"});
 }

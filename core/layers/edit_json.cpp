@@ -113,6 +113,22 @@ std::string_view indent_of(std::string_view text, std::size_t object) {
   return space.find('\n') == std::string_view::npos ? std::string_view{} : space;
 }
 
+// Appends `member` to the object whose '{' is at `object`. Returns nullopt if a comment or a
+// trailing comma follows the last member.
+std::optional<std::string> appended(std::string_view text, std::size_t object, const Node &node,
+                                    const std::string &member) {
+  const bool empty = node.members.empty();
+  const std::size_t last =
+      empty ? object + 1 : skip_value(text, json_offset(text, node.members.back().value.place));
+  const std::size_t close = text.find_first_not_of(blanks, last);
+  if (close == text.npos || text[close] != '}') return std::nullopt;
+  std::string indent(indent_of(text, object));
+  if (empty && !indent.empty()) indent += "  ";  // that of '}' is one level less
+  std::string out(text.substr(0, last));
+  if (!empty) out += indent.empty() ? ", " : ",";
+  return out.append(indent).append(member).append(text.substr(last));
+}
+
 // Inserts `member` as the first member of the object whose '{' is at `object`.
 std::string inserted(std::string_view text, std::size_t object, bool empty,
                      const std::string &member) {
@@ -154,6 +170,7 @@ std::optional<std::string> add_object_to_json(std::string_view text, const Node 
   const std::size_t object = json_offset(text, in.place);
   if (object >= text.size() || text[object] != '{') return std::nullopt;
   if (section == nullptr) member = "\"mcpServers\": {" + member + '}';
+  if (auto out = appended(text, object, in, member)) return out;
   return inserted(text, object, in.members.empty(), member);
 }
 

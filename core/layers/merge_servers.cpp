@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "formats/definition_differences.hpp"
 #include "layers/edit_servers.hpp"
 #include "layers/edit_text.hpp"
 #include "profile/parse.hpp"
@@ -17,15 +18,6 @@ namespace {
 
 using State = MergedServer::State;
 
-// The keys that define a server in every client. All other keys are settings of the profile, unless
-// the client's file has them too.
-constexpr std::string_view kClientKeys[] = {"command", "args",    "env",        "cwd",
-                                            "url",     "headers", "bearerToken"};
-
-bool is_client_key(std::string_view key) noexcept {
-  return std::find(std::begin(kClientKeys), std::end(kClientKeys), key) != std::end(kClientKeys);
-}
-
 // Returns the servers of a layer. The layer's text must already have been parsed successfully.
 Node servers_in(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
@@ -34,67 +26,6 @@ Node servers_in(const ProfileLayer &layer) {
   if (!parse_layer(layers.front(), 0, {}, &root, diagnostics)) return {};
   const Member *section = servers_section(root);
   return section == nullptr ? Node() : section->value;
-}
-
-std::map<std::string_view, const Node *> keys_of_server(const Node &server) {
-  std::map<std::string_view, const Node *> out;
-  for (const Member &member : server.members) {
-    if (const std::string_view key = server_key(member.name); !key.empty())
-      out.emplace(key, &member.value);
-  }
-  return out;
-}
-
-bool same_value(const Node *a, const Node *b) {
-  if (a == nullptr || b == nullptr) return a == b;
-  std::string one, other;
-  append_json(one, *a);
-  append_json(other, *b);
-  return one == other;
-}
-
-// Returns the server's type ("stdio", "http" or "sse"). If `type` is omitted, the other keys
-// determine it.
-std::string type_of(const Node &server, const std::map<std::string_view, const Node *> &keys) {
-  const auto type = keys.find("type");
-  if (type == keys.end()) return listed_type(server);
-  const std::string_view known = canonical_type(type->second->text);
-  return known.empty() ? type->second->text : std::string(known);
-}
-
-// Adds the key if the values differ. For env and headers, adds each differing member instead.
-void add_differences(std::string_view key, const Node *here, const Node *there,
-                     std::vector<std::string> *out) {
-  static const Node none(Kind::table, {});
-  if (key != "env" && key != "headers") {
-    if (!same_value(here, there)) out->emplace_back(key);
-    return;
-  }
-  const Node &a = here == nullptr ? none : *here, &b = there == nullptr ? none : *there;
-  const auto add = [&](const Member &member) {
-    std::string name = std::string(key) + '.' + member.name;
-    if (same_value(a.find(member.name), b.find(member.name))) return;
-    if (std::find(out->begin(), out->end(), name) == out->end()) out->push_back(std::move(name));
-  };
-  std::for_each(a.members.begin(), a.members.end(), add);
-  std::for_each(b.members.begin(), b.members.end(), add);
-}
-
-// `here` is the definition in the profile, `there` the imported one.
-std::vector<std::string> differences_of(const Node &here, const Node &there) {
-  const auto a = keys_of_server(here), b = keys_of_server(there);
-  std::vector<std::string> out;
-  for (const std::string_view key : server_keys()) {
-    const auto in_a = a.find(key), in_b = b.find(key);
-    const Node *mine = in_a == a.end() ? nullptr : in_a->second;
-    const Node *theirs = in_b == b.end() ? nullptr : in_b->second;
-    if (key == "type") {
-      if (type_of(here, a) != type_of(there, b)) out.emplace_back(key);
-    } else if (key != "disabled" && key != "enabled" && (theirs != nullptr || is_client_key(key))) {
-      add_differences(key, mine, theirs, &out);
-    }
-  }
-  return out;
 }
 
 // Keys with the same meaning have the same result.
@@ -150,7 +81,7 @@ class Merger {
       merged.name = server.base;
       here = base;
     } else if (here != nullptr) {
-      merged.differences = differences_of(*here, *there);
+      merged.differences = definition_differences(*here, *there);
       merged.state = merged.differences.empty() ? State::kept
                      : replace_                 ? State::replaced
                                                 : State::differs;
@@ -173,7 +104,7 @@ class Merger {
   static bool is_same_under_base_name(const ImportedServer &server, const Node &base) {
     const Node tables = servers_in({"import", "import.toml", server.base_toml});
     const Node *definition = tables.find(server.base);
-    return definition != nullptr && differences_of(base, *definition).empty();
+    return definition != nullptr && definition_differences(base, *definition).empty();
   }
 
   Result<void> write(const MergedServer &merged) {

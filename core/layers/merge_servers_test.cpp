@@ -219,8 +219,18 @@ TEST_CASE("a JSON profile receives servers as JSON, and rejected servers are omi
   CHECK(merge_states(*merge) == MergeTexts{"b added", "bad refused", "c added"});
   CHECK(has(merge->text, "// why"));
   const Profile profile = good({{"file", "p.json", merge->text}});
-  CHECK(names(profile) == "c b a");
+  CHECK(names(profile) == "a b c");
   CHECK(profile.servers[1].env.at("K") == "v");
+  // A new profile gets one line for each server, in order.
+  const auto fresh = merge_servers({"file", "p.json", "{\n  \"mcpServers\": {\n  }\n}\n"},
+                                   {imported[0], imported[2]}, false);
+  REQUIRE(fresh);
+  CHECK(fresh->text ==
+        "{\n  \"mcpServers\": {\n    \"b\": "
+        R"({"command":"y","args":["1"],"env":{"K":"v"}})"
+        ",\n    \"c\": "
+        R"({"command":"z"})"
+        "\n  }\n}\n");
   CHECK_FALSE(merge_servers({"file", "p.json", "{ broken"}, imported, false));
   CHECK_FALSE(merge_servers({"file", "p.toml", "a = ["}, imported, false));
 }

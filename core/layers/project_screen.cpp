@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/text.hpp"
+#include "formats/detected.hpp"
 #include "layers/canonical.hpp"
 #include "layers/project.hpp"
 #include "layers/project_entry.hpp"
@@ -18,17 +19,6 @@ const Member *member_of(const Node *table, std::string_view name) {
   for (const Member &member : table->members)
     if (member.name == name) return &member;
   return nullptr;
-}
-
-// Returns true if the server is this gateway. A project may configure clients to start the gateway,
-// but here the gateway would start itself recursively.
-bool starts_this_gateway(const Node &server) {
-  for (const Member &member : server.members) {
-    if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
-    const std::string_view command = member.value.text;
-    if (command.substr(command.find_last_of('/') + 1) == "bulkhead") return true;
-  }
-  return false;
 }
 
 // Makes the working directory absolute, so that it does not depend on the gateway's working
@@ -107,7 +97,9 @@ class Screen {
       diagnostics_.note(entry.place, name + "a tools plugin has the same name");
       return false;
     }
-    if (entry.value.kind == Kind::table && starts_this_gateway(entry.value)) {
+    // A project may configure clients to start the gateway, but here the gateway would start itself
+    // recursively.
+    if (entry.value.kind == Kind::table && is_this_gateway(entry.value, {})) {
       diagnostics_.note(entry.place, name + "it would start this gateway again");
       return false;
     }

@@ -71,7 +71,7 @@ void Route::lost(const Error &error) {
   handshake_.on_lost();
   state_.on_lost();
   backlog_.forget_questions();
-  const std::size_t failed = fail_pending(error.text);
+  const std::size_t failed = fail_pending(error.text + "; the request may have run");
   hold_as_needed();
   if (input_ended_ && backlog_.waiting() == 0) return end({});
   const std::uint64_t retry_ms = attempts_.lost(reactor_.now_ns());

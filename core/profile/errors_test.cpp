@@ -326,8 +326,7 @@ TEST_CASE("editor prompts are replaced with variables; a missing one disables on
   CHECK(profile.servers[1].url == "https://h.example/t");
   CHECK(profile.servers[2].disabled);
   CHECK(profile.servers[2].disabled_reason ==
-        "${input:vs_x} prompts in the editor, which a gateway cannot do; set the "
-        "environment variable ARG_VS_X");
+        "the environment variable ARG_VS_X is not set; set it to the value of ${input:vs_x}");
   CHECK_FALSE(profile.servers[3].disabled);
   CHECK(profile.notes.size() == 1);
   for (const Profile::Shown &value : profile.shown) CHECK_FALSE(has(value.value, "s3"));
@@ -338,6 +337,49 @@ TEST_CASE("editor prompts are replaced with variables; a missing one disables on
   for (std::size_t i = 0; i < 3; ++i) CHECK(profile.servers[i].disabled);
   CHECK_FALSE(profile.servers[3].disabled);
   CHECK(profile.notes.size() == 3);
+}
+
+TEST_CASE("a variable that is missing in several values of a server is reported once") {
+  ProfileEnvironment none;
+  none.getenv = [](const std::string &) { return std::optional<std::string>(); };
+  const auto loaded = load_profile({{"f", "mcp.json", R"({"mcpServers": {"w": {"command": "x",
+    "args": ["--key", "${input:weather-key}"],
+    "env": {"A": "${input:w-key}", "B": "${env:W_KEY}", "C": "${NOT_SET}"}}}})"}},
+                                   none);
+  REQUIRE(std::holds_alternative<Profile>(loaded));
+  CHECK(std::get<Profile>(loaded).servers[0].disabled_reason ==
+        "the environment variable W_WEATHER_KEY is not set; set it to the value of "
+        "${input:weather-key}; the environment variable W_KEY is not set; set it to the value of "
+        "${input:w-key}; the environment variable NOT_SET is not set; set it, or write "
+        "${NOT_SET:-default}");
+}
+
+TEST_CASE("the settings of Codex and Zed are recognized, and `import` is suggested") {
+  struct Row {
+    const char *file, *text, *program;
+  };
+  const Row rows[] = {
+      {"/h/.codex/config.toml", "model = \"g\"\n[mcp_servers.a]\ncommand = \"x\"\n", "Codex"},
+      {"/h/.config/zed/settings.json", R"({"theme": "x", "context_servers": {"a": {}}})", "Zed"},
+      {"/p/.zed/settings.json", R"({"context_servers": {"a": {"command": "x"}}})", "Zed"}};
+  for (const Row &row : rows) {
+    const auto errors = bad({{"file", row.file, row.text}});
+    REQUIRE(errors.size() == 1);
+    INFO(errors[0].what);
+    CHECK(has(errors[0].what, "the settings file of " + std::string(row.program)));
+    CHECK(has(errors[0].what, "`bulkhead import`"));
+  }
+  CHECK_FALSE(has(bad({{"file", "p.toml", "modle = 1\n"}})[0].what, "import"));
+}
+
+TEST_CASE("an error in a TOML string mentions the closing quote") {
+  for (const char *text : {"[mcpServers.a]\ncommand = \"npx\nargs = []\n", "a = 'x\nb = 1\n",
+                           "a = \"x", "a = \"\"\"x"}) {
+    INFO(text);
+    CHECK(has(bad({{"file", "p.toml", text}})[0].what, "; a closing quote may be missing"));
+  }
+  CHECK_FALSE(has(bad({{"file", "p.toml", "a = \"\\q\"\n"}})[0].what, "closing quote"));
+  CHECK_FALSE(has(bad({{"file", "p.toml", "a = [1,"}})[0].what, "closing quote"));
 }
 
 TEST_CASE("another program's settings without servers cause one message") {

@@ -53,10 +53,8 @@ void resolve_input(std::string_view id, std::string_view server,
   } else if (value) {
     add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
   } else {
-    add(out, reference("input:" + std::string(id)) +
-                 " prompts in the editor, which a gateway cannot do; set the environment "
-                 "variable " +
-                 printable(name));
+    add(out, "the environment variable " + printable(name) +
+                 " is not set; set it to the value of " + reference("input:" + std::string(id)));
     out.problems.back().asked = true;
   }
 }

@@ -116,6 +116,11 @@ TEST_CASE("credentials are detected by name and value") {
         "https://***@h/a/***/b?***&y=***#***");
   CHECK(masked_url("nonsense") == "nonsense");
   CHECK(masked_url("postgres://u:canary/canary@h/db") == "postgres://***@h/db");
+  // References are not credentials.
+  CHECK(masked_args({"--key", "${input:k}", "--token=${TOKEN}", "--password", "${P:-canary}",
+                     "Authorization: Bearer ${env:T}", "Bearer ghp_canary1"}) ==
+        std::vector<std::string>{"--key", "${input:k}", "--token=${TOKEN}", "--password", "***",
+                                 "Authorization: Bearer ${env:T}", "***"});
   CHECK(masked_args({R"({"port":1,"token":"canary"})", R"([1,"ghp_canary1"])", R"({"a":1})"}) ==
         std::vector<std::string>{"***", "***", R"({"a":1})"});
 }

@@ -64,6 +64,14 @@ std::string without_values(std::string_view text) {
   return printable(out, 400);
 }
 
+constexpr std::string_view kQuoteHint = "; a closing quote may be missing";
+
+// Returns true if toml++ found a line break or the end of the file in a string.
+bool may_lack_quote(std::string_view description) {
+  const auto has = [&](std::string_view part) { return description.find(part) != part.npos; };
+  return has("parsing") && has("string") && (has("control characters") || has("end-of-file"));
+}
+
 class Converter {
  public:
   Converter(std::uint16_t layer, std::size_t max_values, Diagnostics &diagnostics)
@@ -156,7 +164,9 @@ bool parse_checked(std::string_view text, std::uint16_t index, const ParseOption
     const toml::parse_error &error = result.error();
     const auto &at = error.source().begin;
     diagnostics.error({index, at.line, at.column}, "",
-                      "not valid TOML: " + without_values(error.description()), "invalid_toml");
+                      "not valid TOML: " + without_values(error.description()) +
+                          std::string(may_lack_quote(error.description()) ? kQuoteHint : ""),
+                      "invalid_toml");
     return false;
   }
   Converter converter(index, options.max_values, diagnostics);

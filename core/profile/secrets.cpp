@@ -99,6 +99,23 @@ bool credential_name(std::string_view name) {
   return false;
 }
 
+std::string_view auth_scheme(std::string_view value) {
+  for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
+    if (value.starts_with(scheme)) return scheme;
+  return {};
+}
+
+bool only_references(std::string_view value) {
+  value.remove_prefix(auth_scheme(value).size());
+  while (value.starts_with("${")) {
+    const std::size_t end = value.find('}');
+    if (end == std::string_view::npos || value.substr(0, end).find(":-") != std::string_view::npos)
+      return false;
+    value.remove_prefix(end + 1);
+  }
+  return value.empty();
+}
+
 std::size_t userinfo_end(std::string_view url, std::size_t authority) {
   std::size_t end = url.find_first_of("/?#", authority);
   if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
@@ -156,6 +173,12 @@ bool json_credential(std::string_view arg) {
   }
 }
 
+// Returns true if the argument, or the value of an option, consists of references. They are not
+// credentials, so they are shown.
+bool refers(std::string_view value) {
+  return !value.empty() && only_references(value);
+}
+
 }  // namespace
 
 std::vector<std::string> masked_args(const std::vector<std::string> &args) {
@@ -164,8 +187,10 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   for (const std::string &arg : args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');
-    const bool header = bh::lowered(arg).find("bearer ") != std::string::npos;
-    if ((next && !option) || header || json_credential(arg) ||
+    const std::size_t bearer = bh::lowered(arg).find("bearer ");
+    const bool header =
+        bearer != std::string::npos && !refers(std::string_view(arg).substr(bearer));
+    if ((next && !option && !refers(arg)) || header || json_credential(arg) ||
         (split == std::string::npos && credential_value(arg))) {
       out.emplace_back(kMask);
       next = false;
@@ -174,8 +199,10 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
     const bool named = credential_name(std::string_view(arg).substr(0, split));
     next = option && named && split == std::string::npos;
     const bool url = arg.find("://") != std::string::npos;
-    if (split != std::string::npos &&
-        (named || credential_value(std::string_view(arg).substr(split + 1)))) {
+    const std::string_view value = std::string_view(arg).substr(split == arg.npos ? 0 : split + 1);
+    const bool reference =
+        refers(value.substr(std::min(value.find_first_not_of(' '), value.size())));
+    if (split != std::string::npos && !reference && (named || credential_value(value))) {
       out.push_back(arg.substr(0, split + 1).append(kMask));
     } else {
       out.push_back(url ? masked_url(arg) : arg);

@@ -17,6 +17,12 @@ bool credential_name(std::string_view name);
 // URL with user:password@, or starts with "Bearer".
 bool credential_value(std::string_view value);
 
+// Returns the scheme of an Authorization value, including the space after it, or an empty view.
+std::string_view auth_scheme(std::string_view value);
+// Returns true if the value consists only of references without defaults, after an optional
+// authorization scheme. Also true for an empty value.
+bool only_references(std::string_view value);
+
 // Returns true if a path segment or a query part is long and has several digits, like a token.
 bool token_like(std::string_view part);
 
@@ -28,7 +34,7 @@ std::size_t userinfo_end(std::string_view url, std::size_t authority);
 // like tokens. References (${env:...}) are kept. Accepts any text.
 std::string masked_url(std::string_view url);
 // Masks a command line for display: "***" replaces the values of options whose names suggest a
-// credential, and arguments that look like credentials.
+// credential, and arguments that look like credentials. References without defaults are kept.
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
 // Returns the name of the environment variable from which the gateway reads a value for which an

@@ -114,12 +114,31 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
+// Returns the client whose settings file this is, or an empty view.
+std::string_view program_of(const std::vector<const Member *> &unknown,
+                            const Diagnostics &diagnostics) {
+  if (unknown.empty()) return {};
+  if (diagnostics.origin(unknown[0]->place).file.ends_with(".codex/config.toml")) return "Codex";
+  for (const Member *member : unknown)
+    if (member->name == "context_servers") return "Zed";
+  return {};
+}
+
 // Reports unknown sections. If the file appears to be a settings file of another program, reports
 // only a single error.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)
     if (!known_section(member.name)) unknown.push_back(&member);
+  const std::string_view program = program_of(unknown, diagnostics);
+  if (!program.empty()) {
+    diagnostics.error(unknown[0]->place, "",
+                      "this looks like the settings file of " + std::string(program) + " (" +
+                          in_quotes(unknown[0]->name) +
+                          "); use `bulkhead import` to import its servers",
+                      kUnknownKey);
+    return;
+  }
   if (unknown.size() <= kForeignKeys) {
     for (const Member *member : unknown) diagnostics.unknown_key(*member, "", section_names());
     return;

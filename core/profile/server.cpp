@@ -7,6 +7,7 @@
 
 #include "bulkhead/cpp/text.hpp"
 #include "profile/expand.hpp"
+#include "profile/foreign_references.hpp"
 
 namespace bulkhead::profiles {
 
@@ -52,6 +53,7 @@ void ServerReader::read() {
   check_sandbox();
   check_roots();
   if (diagnostics_.count() != errors) return;
+  note_foreign_references();
   disable_if_unmet();
   context_.profile.servers.push_back(std::move(server_));
 }
@@ -248,14 +250,28 @@ void ServerReader::reject_value(const Value &value, const Place &place, const st
     diagnostics_.error(place, path, what);
 }
 
+// Reports values that another client would expand.
+void ServerReader::note_foreign_references() {
+  if (server_.disabled) return;
+  for (const ForeignReference &one : foreign_references(entry_.value)) {
+    diagnostics_.note(one.place, "server " + in_quotes(entry_.name) + ": " +
+                                     printable(one.path, 200) + ": " + one.what);
+  }
+}
+
 // Disables the server if values from its environment are missing.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
-  std::vector<std::string> reasons;  // without duplicates
-  for (std::string &what : unmet_)
-    if (std::find(reasons.begin(), reasons.end(), what) == reasons.end())
-      reasons.push_back(std::move(what));
+  // A variable may be missing in several values, with different remedies after the semicolon.
+  std::vector<std::string> reasons;
+  for (std::string &what : unmet_) {
+    const std::string_view cause = std::string_view(what).substr(0, what.find(';'));
+    const bool known = std::any_of(reasons.begin(), reasons.end(), [&](const std::string &reason) {
+      return std::string_view(reason).substr(0, reason.find(';')) == cause;
+    });
+    if (!known) reasons.push_back(std::move(what));
+  }
   std::string why;
   for (std::size_t i = 0; i < std::min(reasons.size(), named); ++i)
     why += (i == 0 ? "" : "; ") + reasons[i];

@@ -80,6 +80,7 @@ class ServerReader {
   bool may_be_unset(const Place &place) const;
   void reject_value(const Value &value, const Place &place, const std::string &path,
                     const std::string &what);
+  void note_foreign_references();
   void disable_if_unmet();
   void add_header(const std::string &name, Value value, const Place &place,
                   const std::string &path);

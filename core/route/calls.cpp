@@ -178,7 +178,7 @@ Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
 
 Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
   if (has_only_task_id(call) || needs_.judge.is_approved(call, hand.target)) return then;
-  refuse(call, Judge::not_approved());
+  refuse(call, needs_.judge.not_approved(call, hand.target));
   return std::nullopt;
 }
 

@@ -138,7 +138,15 @@ bool Judge::is_approved(const Call &call, const Target &target) const {
                      target.resolved.definition_hash) == BH_PIN_SAME;
 }
 
-Gate::Decision Judge::not_approved() {
+Gate::Decision Judge::not_approved(const Call &call, const Target &target) const {
+  const auto state = pins_.state(target.lane->upstream(), ItemKind::tool, call.name,
+                                 target.resolved.definition_hash);
+  if (state == BH_PIN_UNKNOWN) {
+    return Gate::refusal(std::string(Gate::pin_rule),
+                         "this tool is new, and its definition has not been approved; `bulkhead "
+                         "pins show` shows it, "
+                         "and `bulkhead pins approve` approves it");
+  }
   return Gate::refusal(
       std::string(Gate::pin_rule),
       "the definition of this tool differs from the approved definition; `bulkhead pins show` "

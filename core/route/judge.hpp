@@ -55,7 +55,8 @@ class Judge {
   // Returns true if the definition of the tool is approved, or if the profile does not enforce
   // pins.
   bool is_approved(const Call &call, const Target &target) const;
-  static Gate::Decision not_approved();
+  // The refusal of a call for which is_approved() returns false.
+  Gate::Decision not_approved(const Call &call, const Target &target) const;
 
   static Gate::Decision duplicates_in(std::string_view where);
 

@@ -71,15 +71,19 @@ std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::stri
 }
 
 void PinWatch::add_unapproved(const Upstream &upstream, ServerStatus *status) const {
-  const Lane *lane = upstream.shown_lane();
-  if (lane == nullptr || !pins_.active() || upstream.connector == nullptr) return;
-  const ItemList &tools = lane->items(ItemKind::tool);
-  std::string scratch;
-  for (const ItemList::Item &item : tools.items) {
-    const std::string_view name = mcp::unquote(item.key.in(tools.bytes), &scratch);
-    if (pins_.state(upstream.name(), name, item.hash) != BH_PIN_SAME) ++status->unapproved_tools;
+  if (!pins_.active() || upstream.connector == nullptr) return;
+  auto names = pins_.unapproved(upstream.name());
+  // Adds listed tools that have no pin because the limit on pins was reached.
+  if (const Lane *lane = upstream.shown_lane()) {
+    const ItemList &tools = lane->items(ItemKind::tool);
+    std::string scratch;
+    for (const ItemList::Item &item : tools.items) {
+      const std::string_view name = mcp::unquote(item.key.in(tools.bytes), &scratch);
+      if (pins_.state(upstream.name(), name, item.hash) != BH_PIN_SAME) names.emplace(name);
+    }
   }
-  status->unapproved_hidden = enforces() && status->unapproved_tools != 0;
+  status->unapproved_tools = static_cast<std::uint32_t>(names.size());
+  status->unapproved_hidden = enforces() && !names.empty();
 }
 
 }  // namespace bulkhead

@@ -39,8 +39,8 @@ class PinWatch {
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
-  // Adds the number of listed tools that are not approved to *status, and sets the flag that says
-  // whether they are hidden.
+  // Sets the number of the server's tools that are not approved, for clients with any capabilities,
+  // and whether they are hidden.
   void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:

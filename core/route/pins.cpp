@@ -117,6 +117,15 @@ std::vector<PinNews> Pins::listed(const std::string &server, const ItemList &too
   return news;
 }
 
+std::set<std::string, std::less<>> Pins::unapproved(std::string_view server) const {
+  std::set<std::string, std::less<>> out;
+  const auto at = servers_.find(server);
+  if (at == servers_.end()) return out;
+  for (const auto &[tool, pin] : at->second)
+    if (!pin.approved()) out.insert(tool);
+  return out;
+}
+
 std::uint32_t Pins::state(std::string_view server, std::string_view tool,
                           const DefinitionHash &hash) const {
   const auto at = servers_.find(server);

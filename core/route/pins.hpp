@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ class Pins {
   // Compares a server's complete tool list with the pins and updates the pins. Returns the new and
   // changed definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
+
+  // Returns the names of this server's tools whose current definitions are not approved, in any
+  // list that the server has sent: it may list different tools to clients with other capabilities.
+  std::set<std::string, std::less<>> unapproved(std::string_view server) const;
 
   // Compares the hash of a tool's definition with the approved hash. Returns a BH_PIN_... value.
   std::uint32_t state(std::string_view server, std::string_view tool,

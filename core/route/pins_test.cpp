@@ -97,6 +97,24 @@ TEST_CASE("a renamed tool is reported with its former name; a copy of a listed t
   CHECK(state(pins, renamed, 1, "b") == BH_PIN_UNKNOWN);
 }
 
+TEST_CASE("unapproved tools are counted over all lists of a server") {
+  // The server lists other tools to clients that support sampling.
+  const ItemList basic = list_of({tool("a", "reads"), tool("b", "writes")});
+  const ItemList sampling = list_of({tool("a", "reads"), tool("b", "writes"), tool("c", "asks")});
+  Pins pins;
+  pins.use(rules(PinRules::Mode::enforce), {});
+  pins.listed("s", basic);
+  CHECK(pins.unapproved("s").empty());
+  pins.listed("s", sampling);
+  pins.listed("s", basic);
+  CHECK(pins.unapproved("s") == std::set<std::string, std::less<>>{"c"});
+  pins.listed("s", list_of({tool("a", "deletes"), tool("b", "writes")}));
+  CHECK(pins.unapproved("s") == std::set<std::string, std::less<>>{"a", "c"});
+  pins.listed("s", basic);
+  CHECK(pins.unapproved("s") == std::set<std::string, std::less<>>{"c"});
+  CHECK(pins.unapproved("other").empty());
+}
+
 TEST_CASE("a new tool of a known server is not approved unless the profile accepts it") {
   for (const bool accept : {false, true}) {
     Pins pins;

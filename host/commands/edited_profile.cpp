@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include "bulkhead/cpp/json.hpp"
 #include "commands/profile_file.hpp"
 #include "commands/running_policy.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
+#include "mcp/scan.hpp"
+#include "sources/builtin_profile.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -60,6 +63,18 @@ Result<EditedProfile> open_profile(const std::string &path) {
   out.layer = {"file", path,
                path.ends_with(".json") ? "{\n  \"mcpServers\": {\n  }\n}\n"
                                        : "schema = \"bulkhead.profile/1\"\n"};
+  return out;
+}
+
+std::vector<std::string> own_addresses(const Arguments &arguments, const std::string &path) {
+  Arguments look = arguments;
+  look.no_project = true;
+  if (!path.empty() && ::access(path.c_str(), F_OK) == 0) look.config = path;
+  std::vector<std::string> out{std::string(default_listen)};
+  const auto loaded = load_to_look(look, Transports::served);
+  if (!loaded) return out;
+  for (const PluginUse &use : loaded->profile.transports)
+    out.push_back(bh::json::member_text(use.config_json, "listen"));
   return out;
 }
 

@@ -47,6 +47,11 @@ struct EditedProfile {
 // exist, the profile is new and empty.
 Result<EditedProfile> open_profile(const std::string &path);
 
+// Returns the default address and the addresses on which the profile's transports listen. `path`
+// may be empty or name a file that does not exist. A server at one of these addresses is this
+// gateway itself.
+std::vector<std::string> own_addresses(const Arguments &arguments, const std::string &path);
+
 // Both functions print that the profile was not changed, and why. They return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
@@ -24,6 +25,7 @@ using State = MergedServer::State;
 struct Import {
   std::vector<FoundConfig> found;
   std::vector<ImportedServer> imported;
+  std::vector<std::string> skipped;   // entries for this gateway
   std::vector<std::string> secrets;   // variables that the user must set
   std::vector<MergedServer> servers;  // set with --write
 };
@@ -83,12 +85,14 @@ std::string as_json(const Import &import, bool written) {
     if (!config.other_project.empty()) json.member("project", config.other_project);
     json.member("servers", config.servers).member("error", config.error).end_object();
   }
-  json.end_array().member("secrets", import.secrets);
+  json.end_array().member("secrets", import.secrets).member("skipped", import.skipped);
   if (written) {
     json.key("servers").begin_array();
     for (const MergedServer &server : import.servers) {
       json.begin_object().member("name", server.name).member("state", to_string(server.state));
-      json.member("differences", server.differences).end_object();
+      json.member("differences", server.differences);
+      if (!server.from->same_as.empty()) json.member("same_as", server.from->same_as);
+      json.end_object();
     }
     json.end_array().key("started_twice").begin_array();
     for (const StartedTwice &one : started_twice(import)) {
@@ -133,13 +137,40 @@ std::string about_servers(const Import &import) {
     if (server.state == State::replaced)
       out += "Replaced: " + name + " by the definition in " + there +
              " (differed in: " + listed(server.differences) + ")\n";
+    if (server.state == State::added && !server.from->same_as.empty())
+      out += name + " starts the same program as " + printable(server.from->same_as) +
+             " (differs in: " + listed(server.from->differences) + "); it was added as disabled\n";
     if (server.state == State::refused)
       out += "Left out: " + name + " in " + there + ": " + printable(server.from->refused) + "\n";
   }
   return out;
 }
 
-std::string about_twice(const Import &import) {
+// Returns the entry with which the client starts `bulkhead stdio`. Returns an empty string for
+// clients that connect over HTTP: `bulkhead serve` prints their entries with the address. `path` is
+// the profile.
+std::string client_entry(const std::string &client, const std::string &path) {
+  for (const std::string_view served : {"Claude Code", "VS Code", "Cursor", "Gemini CLI"})
+    if (client == served) return {};
+  std::array<char, 4096> buffer;
+  const ssize_t size = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  const std::string program =
+      size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : "bulkhead";
+  std::vector<std::string> args{"stdio"};
+  if (path != default_config_file()) args.insert(args.end(), {"--config", path});
+  std::string list;
+  for (const std::string &arg : args) list += (list.empty() ? "" : ", ") + bh::json::quoted(arg);
+  if (client == "Codex") {
+    return "[mcp_servers.bulkhead]\n    command = " + bh::json::quoted(program) + "\n    args = [" +
+           list + "]";
+  }
+  const bool zed = client == "Zed";
+  return std::string(zed ? R"({ "context_servers": { "bulkhead": { "source": "custom", )"
+                         : R"({ "mcpServers": { "bulkhead": { )") +
+         R"("command": )" + bh::json::quoted(program) + R"(, "args": [)" + list + "] } } }";
+}
+
+std::string about_twice(const Import &import, const std::string &path) {
   const auto twice = started_twice(import);
   if (twice.empty()) return {};
   std::string out =
@@ -148,22 +179,23 @@ std::string about_twice(const Import &import) {
   Table table({"CLIENT", "FILE", "SERVERS"});
   for (const StartedTwice &one : twice)
     table.add({one.config->client, printable(tilde(one.config->file)), listed(one.servers)});
-  return out + table.str() +
-         "Remove these entries from the files, connect each client to Bulkhead instead\n"
-         "(`bulkhead serve` prints the entry for it), and restart the client.\n";
-}
-
-// Returns the addresses on which the profile's transports listen. A server at one of these
-// addresses is this gateway itself.
-std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
-  Arguments look = arguments;
-  look.no_project = true;
-  if (!path.empty() && ::access(path.c_str(), F_OK) == 0) look.config = path;
-  std::vector<std::string> out;
-  const auto loaded = load_to_look(look, Transports::served);
-  if (!loaded) return out;
-  for (const PluginUse &use : loaded->profile.transports)
-    out.push_back(bh::json::member_text(use.config_json, "listen"));
+  out +=
+      table.str() +
+      "Remove these entries from the files, connect each client to Bulkhead instead, and restart "
+      "the\nclient. Entries:\n";
+  std::set<std::string> named;
+  std::string served;
+  for (const StartedTwice &one : twice) {
+    const std::string &client = one.config->client;
+    if (!named.insert(client).second) continue;
+    const std::string entry = client_entry(client, path);
+    if (entry.empty()) {
+      served += (served.empty() ? "" : ", ") + client;
+    } else {
+      out += "  " + client + "\n    " + entry + "\n";
+    }
+  }
+  if (!served.empty()) out += "  " + served + ": `bulkhead serve` prints the entry\n";
   return out;
 }
 
@@ -216,8 +248,8 @@ int run_import(const Arguments &arguments) {
   const std::string path = writes ? resolved_path(arguments.write_to) : std::string();
   Import import;
   import.found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/", arguments.folder);
-  const std::vector<std::string> listens = listens_of(arguments, path);
-  import.imported = import_servers(import.found, listens);
+  const std::vector<std::string> listens = own_addresses(arguments, path);
+  import.imported = import_servers(import.found, listens, &import.skipped);
   if (!writes) {
     import_profile(import.found, &import.secrets, listens);
   } else if (const int failed = write_to(path, arguments, listens, &import); failed != exit_ok) {
@@ -226,6 +258,8 @@ int run_import(const Arguments &arguments) {
   if (arguments.json) return write_stdout(as_json(import, writes)) ? exit_ok : exit_failed;
   std::string out = import.found.empty() ? "No client on this machine has MCP servers configured.\n"
                                          : as_table(import.found);
+  for (const std::string &name : import.skipped)
+    out += "skipped " + printable(name) + ": it is this gateway\n";
   std::vector<std::string> written = names_in(import, State::added);
   for (std::string &name : names_in(import, State::replaced)) written.push_back(std::move(name));
   if (writes) {
@@ -243,7 +277,7 @@ int run_import(const Arguments &arguments) {
         "To download their programs now:  bulkhead warm --config " + printable(tilde(path)) + "\n";
   }
   out += about_projects(import.found);
-  out += about_twice(import);
+  out += about_twice(import, path);
   if (!import.secrets.empty()) {
     out += "\nValues that look like credentials are not copied; check the profile for others.\n";
     std::string unset;

@@ -10,6 +10,7 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
+#include "formats/own_address.hpp"
 #include "layers/edit_servers.hpp"
 #include "mcp/scan.hpp"
 #include "profile/secrets.hpp"
@@ -181,10 +182,18 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
   return *def;
 }
 
+bool is_own(const NewServer &server, const std::vector<std::string> &listens) {
+  std::vector<std::string_view> words{server.url.empty() ? server.command : server.url};
+  words.insert(words.end(), server.args.begin(), server.args.end());
+  return is_this_gateway(words, listens);
+}
+
 int add(const Arguments &arguments, const std::string &path) {
   NewServer server;
   if (const std::string why = read_server(arguments, &server); !why.empty())
     return complain(why, exit_usage);
+  if (is_own(server, own_addresses(arguments, path)))
+    return complain("skipped " + server.name + ": it is this gateway");
   const auto def = add_to(path, arguments, server);
   if (!def) return exit_failed;
   if (holds_credential(server)) {

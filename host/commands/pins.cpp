@@ -260,7 +260,8 @@ class PinsCommand {
       const auto done = ask_gateway(gateway.socket, "POST", "/reload-config", reload_wait_ms);
       if (!done) continue;  // the gateway has exited
       const bool answered = done->error.empty() && mcp::valid_json(done->answer);
-      text += answered ? describe_reload(*done) : gateway.socket + ": " + done->error + "\n";
+      text += answered ? describe_reload(*done, {false, arguments_.server})
+                       : gateway.socket + ": " + done->error + "\n";
       applied = applied && answered && done->status == 200;
     }
     if (!write_stdout(text)) return exit_failed;

@@ -33,13 +33,16 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
 
-// Adds a line for each string in the array, such as "  note: ...".
+// Adds a line for each string in the array that is shown, such as "  note: ...".
 void add_lines(std::string_view json, std::string_view member, std::string_view what,
-               std::string *out) {
+               const ShownNotes &shown, std::string *out) {
   const std::string_view array = mcp::member(json, member);
   if (!array.starts_with('[')) return;
   mcp::for_each_item(array, [&](std::string_view item) {
-    out->append("  ").append(what).append(": ").append(tilde(shown_text(item))) += '\n';
+    const std::string text = shown_text(item);
+    const bool named =
+        !shown.server.empty() && text.find("server \"" + shown.server + "\"") != text.npos;
+    if (shown.all || named) out->append("  ").append(what).append(": ").append(tilde(text)) += '\n';
   });
 }
 
@@ -66,7 +69,7 @@ void add_policy(std::string_view json, std::string *out) {
 
 }  // namespace
 
-std::string describe_reload(const FoundGateway &gateway) {
+std::string describe_reload(const FoundGateway &gateway, const ShownNotes &notes) {
   const std::string_view json = gateway.answer;
   std::string out;
   if (gateway.status == 200) {
@@ -81,7 +84,7 @@ std::string describe_reload(const FoundGateway &gateway) {
     add_line(json, "files", "plugins", &out);
     add_line(json, "not_connected", "not connected", &out);
     add_line(json, "needs_restart", "not changed", &out);
-    add_lines(json, "notes", "note", &out);
+    add_lines(json, "notes", "note", notes, &out);
     return out;
   }
   out = gateway.socket + ": " + shown_text(mcp::member(json, "message")) +
@@ -98,7 +101,8 @@ namespace {
 
 // Prints the responses. Returns an exit code that indicates whether all, some or none of the
 // changes took effect.
-int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
+int report(const Arguments &arguments, const std::vector<FoundGateway> &found,
+           const ShownNotes &notes) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
   }
@@ -115,7 +119,7 @@ int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
     all += extent == Extent::all ? 1 : 0;
     none += extent == Extent::none ? 1 : 0;
     json += (json.empty() ? "" : ",") + gateway.answer;
-    text += describe_reload(gateway);
+    text += describe_reload(gateway, notes);
   }
   if (!write_stdout(arguments.json ? "{\"gateways\":[" + json + "]}\n" : text)) return exit_failed;
   if (all == found.size()) return exit_ok;
@@ -125,14 +129,17 @@ int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
 }  // namespace
 
 int run_reload(const Arguments &arguments) {
-  return report(arguments, ask_gateways(control_dirs(), "POST", "/reload-config", reload_wait_ms));
+  return report(arguments, ask_gateways(control_dirs(), "POST", "/reload-config", reload_wait_ms),
+                {});
 }
 
 int run_mcp_restart(const Arguments &arguments) {
   if (arguments.name.find_first_of("/ \r\n") != std::string::npos)
     return complain("\"" + arguments.name + "\" is not a valid server name", exit_usage);
-  return report(arguments, ask_gateways(control_dirs(), "POST", "/mcp/restart/" + arguments.name,
-                                        reload_wait_ms));
+  return report(
+      arguments,
+      ask_gateways(control_dirs(), "POST", "/mcp/restart/" + arguments.name, reload_wait_ms),
+      {false, arguments.name});
 }
 
 }  // namespace bulkhead::program

@@ -266,7 +266,11 @@ void Service::prepared(Job &job) {
   }
   if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
   job.notes = reload_notes(job.change.next.profile);
-  for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
+  for (const std::string &note : job.notes) {
+    if (std::find(logged_notes_.begin(), logged_notes_.end(), note) == logged_notes_.end())
+      backend_.log(LogLevel::warn, note);
+  }
+  logged_notes_ = job.notes;
   for (const PluginUse &use : job.change.next.profile.policies) job.policies.push_back(use.id);
   backend_.apply(std::move(job.change.next),
                  [this, alive = std::weak_ptr(alive_), &job](Result<ApplyReport> report) {

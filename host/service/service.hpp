@@ -91,6 +91,7 @@ class Service {
   const Transports transports_;
   const ServiceBackend backend_;
   std::deque<std::unique_ptr<Job>> jobs_;          // the first job is in progress
+  std::vector<std::string> logged_notes_;          // of the last reload; they are not logged again
   std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts by server name
   std::uint32_t running_ = 0;                      // number of jobs on pool threads
   bool stopping_ = false;

@@ -10,6 +10,7 @@ namespace bulkhead::program {
 extern const std::string_view builtin_base;
 // The transports of `bulkhead serve` and `bulkhead stdio`.
 extern const std::string_view builtin_http_transport;
+inline constexpr std::string_view default_listen = "127.0.0.1:8808";  // of builtin_http_transport
 extern const std::string_view builtin_stdio_transport;
 extern const std::string_view builtin_stdio_limits;
 // The transport of `bulkhead aggregator`, and the naming scheme and time limits that its protocol

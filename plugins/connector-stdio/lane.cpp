@@ -219,6 +219,8 @@ void Lane::on_noise(std::string_view line) {
                                     " wrote lines to standard output that are not MCP messages and "
                                     "are ignored; the first line: " +
                                     banner_);
+  write_log("[bulkhead: standard output has lines that are not MCP messages; the first line: " +
+            banner_ + "]\n");
   if (has_sent_message_) return;
   const std::uint64_t margin_ms = std::min(banner_margin_ms, connect_timeout_ms_ / 4);
   const std::uint64_t passed_ms = (bh::monotonic_ns() - opened_ns_) / 1'000'000;
@@ -259,6 +261,10 @@ bool Lane::read_stderr() {
 void Lane::keep_stderr(std::string_view masked) {
   if (masked.empty()) return;
   tail_.add(masked);
+  write_log(masked);
+}
+
+void Lane::write_log(std::string_view masked) {
   int number = 0;
   if (stderr_file_ != nullptr && !stderr_file_->write(masked, &number)) {
     shared_.host.log(

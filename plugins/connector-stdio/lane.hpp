@@ -114,6 +114,8 @@ class Lane final : private stdio_lines::LineSink {
   void grow_pipe(int fd, bool *grown);
   bool read_stderr();
   void keep_stderr(std::string_view masked);
+  // Appends the text to the server's log file, if it has one.
+  void write_log(std::string_view masked);
   void drain();
   void report_down(bh_status code, const std::string &what);
   std::string describe_exit() const;

@@ -234,6 +234,24 @@ TEST_CASE("standard error goes to a file of limited size with mode 0600") {
   REQUIRE(last == "line 4999 of the log");
 }
 
+TEST_CASE("the first line on standard output that is not a message is in the server's log file") {
+  TestUp up;
+  const auto *store = bh::Host(up.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
+  const std::string path = std::string(bh::view(store->folder(&up.host))) + "/banner.log";
+  up.open(1, "banner", "", R"(,"stderr_file":")" + path + R"(","stderr_bytes":20000)");
+  up.send(1, {"{1}"});
+  REQUIRE(up.wait_messages(1, 1));
+  up.close(1);
+  REQUIRE(up.wait_closed(1));
+  std::ifstream file(path);
+  std::string line;
+  REQUIRE(std::getline(file, line));
+  CHECK(line ==
+        "[bulkhead: standard output has lines that are not MCP messages; the first line: Server v1 "
+        "listening on stdio]");
+  CHECK_FALSE(std::getline(file, line));
+}
+
 TEST_CASE("a log file that cannot be written is reported once and has no other effect") {
   TestUp up;
   up.open(1, "stderr", "20000", R"(,"stderr_file":"/no/such/folder/x.log")");

@@ -355,6 +355,9 @@ test('import adds servers to a profile, keeps its servers, and names servers tha
   assert.match(text, /^Already in the profile, kept: time$/m);
   assert.match(text, /^Not changed: notes has a different definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); use --force/m);
   assert.match(text, /run twice:\n.*\n *Claude Code +~\/\.claude\.json +time, web\n *Cursor +~\/\.cursor\/mcp\.json +time, web\nRemove these entries/);
+  assert.match(text, /^ {2}Claude Code, Cursor: `bulkhead serve` prints the entry$/m);
+  assert.match(text, /^web-2 starts the same program as web \(differs in: headers\.A\); it was added as disabled$/m);
+  assert.match(text, /^skipped bulkhead: it is this gateway$/m);
   assert.ok(!text.includes('k123'), text);
   assert.ok(readFileSync(target, 'utf8').startsWith(before), 'the profile stays as it is');
   const servers = () => Object.fromEntries(json(runProgram(t, ['mcp', 'list', '--json', '--config', target], { env: { ...env, NOTES_TOKEN: 'x' } })).servers.map((server) => [server.name, server]));
@@ -383,6 +386,35 @@ test('import adds servers to a profile, keeps its servers, and names servers tha
   assert.equal(failed.code, 1);
   assert.match(failed.stderr, /profile\.toml: line 1/);
   assert.equal(readFileSync(target, 'utf8'), '[broken');
+});
+
+test('import skips the gateway in every spelling, and prints entries for the clients that serve does not print', async (t) => {
+  const home = t.path('home');
+  const put = (file, text) => {
+    mkdirSync(join(home, file, '..'), { recursive: true });
+    writeFileSync(join(home, file), text);
+  };
+  const remote = (url) => ({ command: 'npx', args: ['-y', 'mcp-remote', url] });
+  put('.codeium/windsurf/mcp_config.json', JSON.stringify({ mcpServers: {
+    default: remote('http://localhost:8808/mcp'), port: { serverUrl: 'http://127.0.0.1:18999/mcp' }, far: { serverUrl: 'http://127.0.0.1:18998/mcp' },
+    shell: { command: 'bash', args: ['-c', 'exec bulkhead stdio'] }, env: { command: '/usr/bin/env', args: ['bulkhead', 'stdio'] }, one: { command: 'one' } } }));
+  put('.codex/config.toml', '[mcp_servers.one]\ncommand = "one"\n');
+  put('.config/zed/settings.json', JSON.stringify({ context_servers: { one: { command: 'one' } } }));
+  put('.cursor/mcp.json', JSON.stringify({ mcpServers: { one: { command: 'one' } } }));
+  const target = t.path('profile.toml');
+  writeFileSync(target, '[transports.http]\nplugin = "transport-http"\nlisten = "127.0.0.1:18999"\n');
+  const text = onStdout(runProgram(t, ['import', '--write', target, '--no-warm'], { env: { HOME: home } }));
+  const skipped = [...text.matchAll(/^skipped (.*): it is this gateway$/gm)].map((match) => match[1]);
+  assert.deepEqual(skipped.sort(), ['default', 'env', 'port', 'shell']);
+  assert.match(text, /^Added: one, far$|^Added: far, one$/m);
+  assert.deepEqual([...readFileSync(target, 'utf8').matchAll(/^\[mcpServers\.(\w+)\]/gm)].map((match) => match[1]).sort(), ['far', 'one']);
+  assert.match(text, /^ {2}Cursor: `bulkhead serve` prints the entry$/m);
+  const start = { command: program, args: ['stdio', '--config', target] };
+  assert.deepEqual(JSON.parse(/^ {2}Windsurf\n {4}(.*)$/m.exec(text)[1]), { mcpServers: { bulkhead: start } });
+  assert.deepEqual(JSON.parse(/^ {2}Zed\n {4}(.*)$/m.exec(text)[1]), { context_servers: { bulkhead: { source: 'custom', ...start } } });
+  assert.ok(text.includes(`  Codex\n    [mcp_servers.bulkhead]\n    command = "${program}"\n    args = ["stdio", "--config", "${target}"]\n`), text);
+  const shown = json(runProgram(t, ['import', '--json'], { env: { HOME: home } }));
+  assert.deepEqual(shown.skipped.sort(), ['default', 'env', 'shell'], 'without the profile, only the default port is known');
 });
 
 test('bash accepts the completion script', async (t) => {

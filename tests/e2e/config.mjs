@@ -35,6 +35,21 @@ test('F01 the VS Code format loads, with comments', async (t) => {
   assert.deepEqual(servers.map((server) => `${server.name} ${server.state}`).sort(), ['github ready', 'weather ready']);
 });
 
+test("references in a client's own syntax are reported by doctor and serve, with the remedy", async (t) => {
+  const profile = { mcpServers: {
+    ticks: { httpUrl: 'http://127.0.0.1:9/', headers: { Authorization: 'Bearer $TICKS_TOKEN' } },
+    code: { ...fake('--tool', 'x'), args: ['--tool', '${workspaceFolder}/x'] } } };
+  const notes = [/headers\.Authorization: `\$TICKS_TOKEN` is not a reference here; write `\$\{TICKS_TOKEN\}`, or import the file with `bulkhead import`/,
+    /args\[1\]: `\$\{workspaceFolder\}` is not a reference here; write the path itself, or import the file with `bulkhead import`/];
+  const done = runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile });
+  const found = JSON.parse(done.stdout).filter((one) => one.result === 'warn').map((one) => one.text);
+  const gateway = await t.gateway(profile);
+  for (const note of notes) {
+    assert.equal(found.filter((text) => note.test(text)).length, 1, found.join('\n'));
+    assert.match(gateway.stderr(), note);
+  }
+});
+
 test('F01 the mcpServers format loads, also as TOML', async (t) => {
   const { command } = fake();
   const toml = `[mcpServers.weather]\ncommand = ${JSON.stringify(command)}\nargs = ["--tool", "get_forecast"]\n[mcpServers.off]\ncommand = "/no/such"\ndisabled = true\n`;
@@ -202,7 +217,7 @@ test("VS Code's inputs are read from the environment; without a value, only that
   const without = await t.gateway(profile, { file: 'mcp.json' });
   const client = await t.http(without);
   assert.deepEqual(await client.toolNames(), ['b__y']);
-  assert.match(without.stderr(), /server "vs" is disabled: \$\{input:key\} prompts in the editor.*set the environment variable VS_KEY/);
+  assert.match(without.stderr(), /server "vs" is disabled: the environment variable VS_KEY is not set; set it to the value of \$\{input:key\}/);
   await assert.rejects(client.tool('vs__x'), /VS_KEY/);
   const set = await t.gateway(profile, { file: 'mcp.json', env: { VS_KEY: 'v' } });
   assert.deepEqual((await (await t.http(set)).toolNames()).sort(), ['b__y', 'vs__x']);

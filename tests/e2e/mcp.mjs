@@ -65,6 +65,22 @@ test('a server is added, started once, listed, called and removed', async (t) =>
   assert.equal(home.text(), 'schema = "bulkhead.profile/1"\n');
 });
 
+test('the gateway itself is not added as a server', (t) => {
+  const home = new Home(t);
+  const skipped = /skipped self: it is this gateway/;
+  for (const words of [['http://localhost:8808/mcp'], ['http://[::1]:8808/mcp'], ['--', 'npx', '-y', 'mcp-remote', 'http://0.0.0.0:8808/mcp'],
+    ['--', 'bulkhead', 'stdio'], ['--', '/usr/bin/env', 'bulkhead', 'stdio'], ['--', 'bash', '-c', 'exec /opt/bin/bulkhead stdio']]) {
+    home.refused(1, skipped, 'mcp', 'add', 'self', '--no-warm', ...words);
+  }
+  assert.deepEqual(home.names(), []);
+  mkdirSync(dirname(home.profile), { recursive: true });
+  writeFileSync(home.profile, '[transports.http]\nplugin = "transport-http"\nlisten = "127.0.0.1:18999"\n');
+  home.refused(1, skipped, 'mcp', 'add', 'self', '--no-warm', 'http://127.0.0.1:18999/mcp');
+  home.refused(1, skipped, 'mcp', 'add', 'self', '--no-warm', 'http://localhost:8808/mcp');
+  home.ok('mcp', 'add', 'other', '--no-warm', 'http://127.0.0.1:18998/mcp');
+  assert.deepEqual(home.names(), ['other']);
+});
+
 test('a server is disabled and enabled; a running gateway applies this at its next reload', async (t) => {
   const table = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--tool", "x"]\n`;
   const text = `${table('one')}\n${table('two')}`;

@@ -173,6 +173,36 @@ both('status and doctor name the servers whose tools differ from their pins', as
   assert.deepEqual(doctor(), []);
 });
 
+both('status and doctor count tools that a server lists only to clients with other capabilities', async (t, args) => {
+  // This server lists the tool "ask" only to clients that support sampling.
+  const script = `
+    let tools = ['a'];
+    require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line);
+      if (id === undefined) return;
+      if (method === 'initialize' && params.capabilities.sampling) tools = ['a', 'ask'];
+      const result = method === 'initialize'
+        ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+        : method === 'tools/list' ? { tools: tools.map((name) => ({ name, description: 'reads files', inputSchema: { type: 'object' } })) } : {};
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });`;
+  const gateway = await t.gateway({ pins: { mode: 'enforce' }, mcpServers: { s: { command: process.execPath, args: ['-e', script] } } }, { args });
+  const basic = await t.http(gateway);
+  assert.deepEqual(await basic.toolNames(), ['s__a']);
+  await until('it is stored', () => kept(gateway).length === 1);
+  const status = () => execFileSync(program, ['status'], { env: gateway.env(), encoding: 'utf8' });
+  assert.doesNotMatch(status(), /hidden until approved/);
+  const sampling = await t.http(gateway, { capabilities: { sampling: {} } });
+  assert.deepEqual(await sampling.toolNames(), ['s__a']);
+  await until('the other tool is stored', () => kept(gateway).length === 2);
+  assert.match(status(), /1 tool is hidden until approved: `bulkhead pins`/);
+  const { stdout } = spawnSync(program, ['doctor', '--json', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
+  assert.deepEqual(JSON.parse(stdout).filter((one) => /hidden until approved/.test(one.text)).map((one) => one.text.split(':')[0]), ['server s']);
+  assert.equal(pins(gateway, 'approve', 's').code, 0);
+  await until('none is hidden', () => !/hidden until approved/.test(status()));
+  await until('it is listed', async () => (await sampling.toolNames()).includes('s__ask'));
+});
+
 both('pins waits for a pending write of a running gateway', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0']]), { args });
@@ -207,7 +237,9 @@ both('renamed and new tools are held back; accept permits new ones, never rename
   assert.equal(states.read_all.state, 'renamed');
   assert.equal(states.read_all.renamed_from, 'a');
   assert.equal(states.c.state, 'new');
-  assert.equal((await call(client, 's__c')).error?.code, -32600);
+  const held = await call(client, 's__c');
+  assert.equal(held.error?.code, -32600);
+  assert.match(held.error.message, /tool-pin.*this tool is new, and its definition has not been approved/);
   assert.equal(pins(gateway, 'approve', 's', 'read_all').code, 0);
   reload(gateway);
   await until('it is listed', async () => (await client.toolNames()).includes('s__read_all'));

@@ -136,6 +136,15 @@ both('a variable that is set after the start: reload, restart and doctor say tha
   const reload = await shell(['reload']);
   assert.equal(reload.code, 0, show(reload));
   const [{ notes }] = JSON.parse((await shell(['reload', '--json'])).stdout).gateways;
+  // The log has each note of a reload once.
+  assert.equal((await shell(['reload'])).code, 0);
+  const log = readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8').split('\n');
+  for (const name of ['late-a', 'late-b'])
+    assert.equal(log.filter((line) => line.includes(`server "${name}" is disabled`) && line.includes(remedy)).length, 1, name);
+  // A command that concerns one server does not repeat the notes about other servers.
+  const other = await shell(['mcp', 'restart', 'good']);
+  assert.equal(other.code, 0, show(other));
+  assert.doesNotMatch(other.stdout, /late-/);
   const doctor = JSON.parse((await shell(['doctor', '--json', '--config', gateway.config])).stdout);
   for (const [name, variable] of [['late-a', 'LATE_A'], ['late-b', 'LATE_B']]) {
     const lines = reload.stdout.split('\n').filter((line) => line.includes(`"${name}"`));
