@@ -1,0 +1,28 @@
+// Completes the steps of a planned view (child_view.hpp).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "sandbox/child_view.hpp"
+
+namespace bulkhead {
+
+// The steps by path, so each folder precedes its contents.
+using ViewSteps = std::map<std::string, ViewStep>;
+
+// Returns the step that determines whether a path is visible, which is the step for the path itself
+// or for its nearest parent. Returns null if there is none.
+const ViewStep *nearest_step(const ViewSteps &steps, std::string path);
+
+// Prevents a server from moving away a hidden or read-only path in a folder that it can change, by
+// renaming one of the path's parents: mounts each parent onto itself, because a mount point cannot
+// be renamed or removed. Files cannot be renamed from one such parent to another (EXDEV).
+void pin_parents(ViewSteps *steps);
+
+// Moves the steps to the view, in the order in which they are applied: each folder precedes its
+// contents. As a result, secrets in a granted folder stay hidden, and a path granted in a hidden
+// folder is visible. Creates mount targets in the server's private cache folders.
+void order_steps(ViewSteps *steps, ChildView *view);
+
+}  // namespace bulkhead
