@@ -536,7 +536,8 @@ class Planner {
     for (const std::string &place : hidden_.all()) add_if_in_scratch(place, parent_of(place));
     for (const std::string &home : homes_.all()) add_if_in_scratch(home, home);
     for (const auto &[link, end] : hidden_.links()) {
-      if (link != end && certain_.can_change(link)) view.keep_hidden.push_back(end);
+      const bool hidden = hidden_.all().contains(end);
+      if (hidden && certain_.can_change(link)) view.keep_hidden.push_back(end);
     }
     order_steps(&steps_, &view);
     return view;

@@ -19,7 +19,8 @@ std::string GrantRecord::file_in(const std::string &state_dir) {
 bool GrantRecord::insert(char kind, std::string_view path) {
   std::vector<std::string> &list = kind == 'h' ? hidden_ : folders_;
   if (std::find(list.begin(), list.end(), path) != list.end()) return false;
-  if (folders_.size() + hidden_.size() == most) {
+  if (kind == 'h' && hidden_.size() == most_hidden) return false;
+  if (kind == 'w' && folders_.size() == most) {
     full_ = true;
     return false;
   }

@@ -22,7 +22,11 @@ namespace bulkhead {
 
 class GrantRecord {
  public:
-  static constexpr std::size_t most = 4096;            // entries
+  // Maximum number of folders. If there are more, links are followed only within their own folder.
+  static constexpr std::size_t most = 4096;
+  // Maximum number of hidden paths; further ones are not remembered. The limit is separate because
+  // a server can create many links.
+  static constexpr std::size_t most_hidden = 256;
   static constexpr std::size_t most_bytes = 1u << 20;  // size of the file
 
   // Returns the path of the file, or an empty string if there is no state folder.

@@ -55,8 +55,13 @@ std::string HiddenPaths::add_linked(const std::string &path) {
     link.last ? add_one(link.at) : add_target(link.at);
     links_.emplace_back(link.at, walk.end);
   }
+  // A server may have created the link. Hiding a system folder would prevent all servers from
+  // starting.
+  const bool usable = !homes_.are_within(walk.end) &&
+                      !(is_closed(walk.end) && is_folder(walk.end) && !walk.links.empty());
+  if (!usable) return {};
   add_one(walk.end);
-  return walk.exists && !homes_.are_within(walk.end) ? walk.end : std::string();
+  return walk.exists ? walk.end : std::string();
 }
 
 void HiddenPaths::add_target(const std::string &link) {

@@ -25,7 +25,7 @@ class LinkRule {
   // Follows no link that leaves its folder, because it is unknown which folders servers can change.
   void distrust_all() { distrust_all_ = true; }
 
-  // Returns a link that must not be followed, or null if there is none.
+  // Returns a link of `walk` that must not be followed, or null if there is none.
   const PathWalk::Link *rejected(const PathWalk &walk) const;
   // Returns true if a server can change the entry `path` of a folder.
   bool can_change(const std::string &path) const;
