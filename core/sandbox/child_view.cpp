@@ -202,14 +202,32 @@ class Planner {
       if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
       if (real.empty() || homes_.are_within(real)) continue;
-      std::erase_if(steps_, [&](const auto &entry) {
-        const bool inside = is_within(entry.first, real);
-        if (inside && entry.second.kind == Kind::bind)
-          ignored_.push_back(entry.first + " belongs to the gateway");
-        return inside;
-      });
-      add_cover(real);
+      cover_own(real);
+      for (const MountTable::Other &other : homes_.mounts().others(real)) cover_own(other.at);
+      for (const PathWalk::Link &link : walk_path(place).links) keep_own_link(link.at, place);
     }
+  }
+
+  void cover_own(const std::string &real) {
+    std::erase_if(steps_, [&](const auto &entry) {
+      const bool inside = is_within(entry.first, real);
+      if (inside && entry.second.kind == Kind::bind)
+        ignored_.push_back(entry.first + " belongs to the gateway");
+      return inside;
+    });
+    add_cover(real);
+  }
+
+  // If the gateway reads a file through a link in a writable folder, makes that folder read-only.
+  // Otherwise, the server could replace the link by a file of its own. A link cannot be covered.
+  void keep_own_link(const std::string &link, const std::string &own) {
+    const std::string folder = parent_of(link);
+    const ViewStep *step = nearest_step(steps_, folder);
+    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
+    show(folder, false);
+    notes_.push_back("it cannot change the folder " + folder + ", because the symbolic link " +
+                     link + " leads to the gateway's file " + own +
+                     "; move the link or the server's files to a separate folder");
   }
 
   // ---- paths that the server requires --------------------------------------------------------

@@ -295,6 +295,28 @@ TEST_CASE("the parents of hidden and read-only paths in a writable folder are mo
   CHECK(p.grants(p.at("work/x/y/file"), false));
 }
 
+TEST_CASE("a server cannot replace a link to the gateway's configuration") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("dotfiles/gateway.json");
+  p.file("work/other/file");
+  p.link("work/mcp/gateway.json", p.at("dotfiles/gateway.json"));
+  p.request.own = {p.at("work/mcp/gateway.json")};
+  p.policy.args = {p.at("work"), p.at("dotfiles")};
+  p.plan();
+  CHECK(p.grants(p.at("work")));
+  CHECK(p.grants(p.at("work/mcp"), false));
+  CHECK(p.grants(p.at("dotfiles")));
+  CHECK(p.kind(p.at("dotfiles/gateway.json")) == Kind::empty_file);
+  CHECK(p.view.notes.size() == 1);
+  p.request.own = {p.at("linked/gateway.json")};  // a link to the folder
+  p.link("work/link", "../dotfiles");
+  p.link("linked", "work/link");
+  p.plan();
+  CHECK(p.grants(p.at("work"), false));
+  CHECK(p.grants(p.at("dotfiles")));
+}
+
 TEST_CASE("links to credentials, and their targets, are hidden even if the targets are missing") {
   Place p;
   fs::create_directories(p.folder + "/data/config/Code/User");
@@ -372,8 +394,12 @@ TEST_CASE("secrets are hidden in every mount of a home directory") {
   CHECK_FALSE(p.kind(part + "/git/credentials").has_value());
   CHECK(p.kind(p.folder + "/mnt") == Kind::mirror);
   CHECK_FALSE(p.kind(keys).has_value());
+  p.file("work/gateway.json");
+  p.request.own = {p.at("work/gateway.json")};
   p.policy.args = {part, whole + "/home", p.folder + "/mnt"};
   p.plan();
+  CHECK_FALSE(p.kind(p.at("work/gateway.json")).has_value());
+  CHECK(p.kind(whole + "/home/work/gateway.json") == Kind::empty_file);
   CHECK(p.kind(part + "/git/credentials") == Kind::empty_file);
   CHECK(p.kind(whole + "/home/.ssh") == Kind::empty_folder);
   CHECK_FALSE(p.grants(p.folder + "/mnt"));  // it contains a home directory

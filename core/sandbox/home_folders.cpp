@@ -1,23 +1,11 @@
 #include "sandbox/home_folders.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "sandbox/paths.hpp"
 #include "sandbox/system_folders.hpp"
 
 namespace bulkhead {
-namespace {
-
-bool same_folder(const std::string &a, const std::string &b) {
-  struct stat first{}, second{};
-  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-}  // namespace
-
 void HomeFolders::add(const std::string &home) {
   const std::string real = real_path(home);
   if (real.empty() || real == "/" || !is_folder(real) || in_closed_root(real)) return;
@@ -25,8 +13,7 @@ void HomeFolders::add(const std::string &home) {
   if (is_home(real)) return;
   all_.push_back(real);
   for (const MountTable::Other &other : mounts_.others(real)) {
-    // A later mount may hide this one.
-    if (other.at == "/" || !same_folder(other.at, other.inside)) continue;
+    if (other.at == "/") continue;
     if (other.inside != real) {
       parts_.push_back(other);
     } else if (!is_home(other.at)) {

@@ -21,6 +21,7 @@ class HomeFolders {
 
   // The real paths, in the order in which they were added.
   const std::vector<std::string> &all() const noexcept { return all_; }
+  const MountTable &mounts() const noexcept { return mounts_; }
   // Parts of home directories that are mounted at a second path.
   const std::vector<MountTable::Other> &parts() const noexcept { return parts_; }
 

@@ -196,12 +196,12 @@ TEST_CASE("a mount table finds the other paths of a folder") {
       "5 1 8:3 /@home /other rw - ext4 /dev/c rw\n"
       "6 1 8:2 /@home /srv/homes rw - btrfs /dev/b rw\n"
       "broken\n");
-  const auto found = table.others("/home/me");
+  const auto found = table.others("/home/me", false);
   std::vector<std::string> text;
   for (const MountTable::Other &other : found) text.push_back(other.at + " = " + other.inside);
   CHECK(text == std::vector<std::string>{"/mnt/whole/@home/me = /home/me",
                                          "/mnt/with space = /home/me/.config",
                                          "/srv/homes/me = /home/me"});
-  CHECK(table.others("/root").empty());
-  CHECK(MountTable::parse("").others("/home/me").empty());
+  CHECK(table.others("/root", false).empty());
+  CHECK(MountTable::parse("").others("/home/me", false).empty());
 }

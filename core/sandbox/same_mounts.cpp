@@ -1,6 +1,7 @@
 #include "sandbox/same_mounts.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,6 +41,12 @@ std::string moved(const std::string &path, const std::string &from, const std::s
   return to == "/" ? rest : to + rest;
 }
 
+bool same_file(const std::string &a, const std::string &b) {
+  struct stat first{}, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 }  // namespace
 
 MountTable MountTable::parse(std::string_view text) {
@@ -69,28 +76,29 @@ MountTable MountTable::of_this_process() {
   return parse(text);
 }
 
-std::vector<MountTable::Other> MountTable::others(const std::string &folder) const {
+std::vector<MountTable::Other> MountTable::others(const std::string &path, bool visible) const {
   const Mount *own = nullptr;
   for (const Mount &mount : mounts_) {
     // Of several mounts on one folder, the last one is visible.
-    if (is_within(folder, mount.at) && (own == nullptr || mount.at.size() >= own->at.size())) {
+    if (is_within(path, mount.at) && (own == nullptr || mount.at.size() >= own->at.size())) {
       own = &mount;
     }
   }
   std::vector<Other> out;
   if (own == nullptr) return out;
-  const std::string place = moved(folder, own->at, own->root);  // the path in the file system
+  const std::string place = moved(path, own->at, own->root);  // the path in the file system
   for (const Mount &mount : mounts_) {
     if (mount.device != own->device) continue;
     Other other;
     if (is_within(place, mount.root)) {
-      other = {moved(place, mount.root, mount.at), folder};
+      other = {moved(place, mount.root, mount.at), path};
     } else if (is_within(mount.root, place)) {
-      other = {mount.at, moved(mount.root, place, folder)};
+      other = {mount.at, moved(mount.root, place, path)};
     } else {
       continue;
     }
-    if (other.at != other.inside) out.push_back(std::move(other));
+    if (other.at == other.inside || (visible && !same_file(other.at, other.inside))) continue;
+    out.push_back(std::move(other));
   }
   return out;
 }

@@ -16,14 +16,14 @@ class MountTable {
   static MountTable parse(std::string_view text);
   static MountTable of_this_process();
 
-  // A mount that shows `folder`, or a folder that contains it or is in it.
+  // A mount that shows a path, or a folder that contains it or is in it.
   struct Other {
     std::string at;      // the other path
-    std::string inside;  // the part that it shows, without links: `folder` or a path in it
+    std::string inside;  // the part that it shows, without links: the path or one in it
   };
-  // Returns the other paths of `folder`, which must be absolute and without links. Does not check
-  // whether a later mount hides them.
-  std::vector<Other> others(const std::string &folder) const;
+  // Returns the other paths of a file or folder, which must be absolute and without links. With
+  // `visible`, omits those that a later mount hides.
+  std::vector<Other> others(const std::string &path, bool visible = true) const;
 
  private:
   struct Mount {
