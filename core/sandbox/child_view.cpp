@@ -201,10 +201,12 @@ class Planner {
       const std::string place = normal_path(path);
       if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
+      const PathWalk walk = walk_path(place);
+      if (real.empty()) keep_folder(parent_of(walk.end), place);
+      for (const PathWalk::Link &link : walk.links) keep_folder(parent_of(link.at), place);
       if (real.empty() || homes_.are_within(real)) continue;
       cover_own(real);
       for (const MountTable::Other &other : homes_.mounts().others(real)) cover_own(other.at);
-      for (const PathWalk::Link &link : walk_path(place).links) keep_own_link(link.at, place);
     }
   }
 
@@ -218,16 +220,17 @@ class Planner {
     add_cover(real);
   }
 
-  // If the gateway reads a file through a link in a writable folder, makes that folder read-only.
-  // Otherwise, the server could replace the link by a file of its own. A link cannot be covered.
-  void keep_own_link(const std::string &link, const std::string &own) {
-    const std::string folder = parent_of(link);
+  // Makes a folder read-only if it is in a writable folder. If the gateway reads a file through a
+  // link in the folder, or would read a file that does not exist yet, the server could otherwise
+  // put a file of its own there.
+  void keep_folder(std::string folder, const std::string &own) {
+    while (!is_folder(folder)) folder = parent_of(folder);
     const ViewStep *step = nearest_step(steps_, folder);
     if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
     show(folder, false);
-    notes_.push_back("it cannot change the folder " + folder + ", because the symbolic link " +
-                     link + " leads to the gateway's file " + own +
-                     "; move the link or the server's files to a separate folder");
+    notes_.push_back("it cannot change the folder " + folder +
+                     ", because the gateway would read a file that it puts there as " + own +
+                     "; move the server's files to a separate folder");
   }
 
   // ---- paths that the server requires --------------------------------------------------------

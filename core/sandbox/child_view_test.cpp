@@ -309,6 +309,10 @@ TEST_CASE("a server cannot replace a link to the gateway's configuration") {
   CHECK(p.grants(p.at("dotfiles")));
   CHECK(p.kind(p.at("dotfiles/gateway.json")) == Kind::empty_file);
   CHECK(p.view.notes.size() == 1);
+  p.request.own = {p.at("work/missing/sub/gateway.json"), p.at("elsewhere/gateway.json")};
+  p.plan();
+  CHECK(p.grants(p.at("work"), false));
+  CHECK(p.view.notes.size() == 1);
   p.request.own = {p.at("linked/gateway.json")};  // a link to the folder
   p.link("work/link", "../dotfiles");
   p.link("linked", "work/link");
