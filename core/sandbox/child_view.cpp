@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <filesystem>
 #include <set>
@@ -14,6 +13,7 @@
 #include "sandbox/home_folders.hpp"
 #include "sandbox/link_rule.hpp"
 #include "sandbox/path_walk.hpp"
+#include "sandbox/private_caches.hpp"
 #include "sandbox/program_files.hpp"
 #include "sandbox/system_folders.hpp"
 #include "sandbox/view_steps.hpp"
@@ -24,21 +24,6 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-// Cache folders in the home directory. Each server has private caches so that it cannot plant a
-// program in another server's cache. `own` is the name of the private cache. `kept` lists the parts
-// of the original folder that remain readable.
-struct Cache {
-  std::string_view at, own;
-  std::array<std::string_view, 3> kept;
-};
-constexpr Cache caches[] = {
-    {".npm", "npm", {}},
-    {".cache", "cache", {"ms-playwright", "puppeteer", "huggingface/hub"}},
-    {".local/share/uv/tools", "uv-tools", {"*", {}, {}}},
-    {".bun/install/cache", "bun", {}},
-    {".mcp-auth", "mcp-auth", {}},
-    {".config/configstore", "configstore", {}},
-};
 // Some folders' entries are shown individually. This is the maximum number of entries shown per
 // folder.
 constexpr std::size_t most_kept = 64;
@@ -69,7 +54,10 @@ class Planner {
     } else {
       hide_services();
     }
-    for (const std::string &home : homes_.all()) hide_at_home(home);
+    for (std::size_t i = 0; i < homes_.all().size(); ++i) {
+      hide_at_home(homes_.all()[i]);
+      if (i < gateways_homes_) gateways_links_ = hidden_.links().size();
+    }
     for (const std::string &path : request_.also_hidden) hide(path);
     add_caches();
     const std::vector<Named> named = named_paths();
@@ -217,7 +205,20 @@ class Planner {
         ignored_.push_back(entry.first + " belongs to the gateway");
       return inside;
     });
+    if (!is_folder(real)) keep_from_replacements(real);
     add_cover(real);
+  }
+
+  // Ensures that a file of the gateway stays hidden if another program replaces it, as editors do:
+  // its folder is mirrored even if a folder that contains it is granted.
+  void keep_from_replacements(const std::string &file) {
+    const std::string folder = parent_of(file);
+    const ViewStep *step = nearest_step(steps_, folder);
+    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
+    if (step->path != folder) return put(Kind::mirror, folder);
+    notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
+                     file + "; if another program replaces that file, the server can read and " +
+                     "change the new one until it restarts; move the gateway's file");
   }
 
   // Makes a folder read-only if it is in a writable folder. If the gateway reads a file through a
@@ -237,7 +238,7 @@ class Planner {
 
   void add_caches() {
     if (request_.cache.empty() || home_.empty()) return;
-    for (const Cache &cache : caches) {
+    for (const PrivateCache &cache : private_caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = hidden_.real(at);
       // Do not replace a cache that the user has moved elsewhere.
@@ -247,7 +248,7 @@ class Planner {
     }
   }
 
-  void add_cache(const Cache &cache, const std::string &at) {
+  void add_cache(const PrivateCache &cache, const std::string &at) {
     const std::string own = joined(request_.cache, cache.own);
     if (::mkdir(own.c_str(), 0700) != 0 && !is_folder(own)) return;
     std::vector<std::string> kept;
@@ -556,7 +557,8 @@ class Planner {
     };
     for (const std::string &place : hidden_.all()) add_if_in_scratch(place, parent_of(place));
     for (const std::string &home : homes_.all()) add_if_in_scratch(home, home);
-    for (const auto &[link, end] : hidden_.links()) {
+    for (std::size_t i = 0; i < gateways_links_; ++i) {
+      const auto &[link, end] = hidden_.links()[i];
       const bool hidden = hidden_.all().contains(end);
       if (hidden && certain_.can_change(link)) view.keep_hidden.push_back(end);
     }
@@ -570,6 +572,7 @@ class Planner {
   HomeFolders homes_;
   // The first `gateways_homes_` home directories do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
+  std::size_t gateways_links_ = 0;  // the same for hidden_.links()
   // The folders that servers can change. `possible_` also contains those that a link in the
   // definition's paths may have replaced.
   LinkRule certain_, possible_;

@@ -285,12 +285,15 @@ TEST_CASE("the parents of hidden and read-only paths in a writable folder are mo
   p.policy.read = {p.at("work/x/y/file")};
   p.policy.write = {p.at("work")};
   p.plan();
-  for (const std::string &path : {top, top + "/a", top + "/a/b", top + "/a/b/mcp", p.at(".config"),
+  for (const std::string &path : {top, top + "/a", top + "/a/b", p.at(".config"),
                                   p.at(".config/git"), p.at("work/x"), p.at("work/x/y")}) {
     INFO(path);
     CHECK(p.grants(path));
   }
-  CHECK(p.kind(profile) == Kind::empty_file);
+  // A file that replaces the gateway's file is not visible.
+  CHECK(p.kind(top + "/a/b/mcp") == Kind::mirror);
+  CHECK_FALSE(p.kind(profile).has_value());
+  CHECK(p.view.notes.empty());
   CHECK(p.kind(p.at(".config/git/credentials")) == Kind::empty_file);
   CHECK(p.grants(p.at("work/x/y/file"), false));
 }
@@ -308,7 +311,7 @@ TEST_CASE("a server cannot replace a link to the gateway's configuration") {
   CHECK(p.grants(p.at("work/mcp"), false));
   CHECK(p.grants(p.at("dotfiles")));
   CHECK(p.kind(p.at("dotfiles/gateway.json")) == Kind::empty_file);
-  CHECK(p.view.notes.size() == 1);
+  CHECK(p.view.notes.size() == 2);  // one for the link, one for the folder of the file
   p.request.own = {p.at("work/missing/sub/gateway.json"), p.at("elsewhere/gateway.json")};
   p.plan();
   CHECK(p.grants(p.at("work"), false));
@@ -363,6 +366,13 @@ TEST_CASE("the target of a credential's link stays hidden after a server has rem
   CHECK_FALSE(p.plan().kind(p.at("kept/gh")).has_value());
   p.request.also_hidden = {p.at("kept/gh")};
   CHECK(p.plan().kind(p.at("kept/gh")) == Kind::empty_folder);
+  // A server cannot cause this through its own HOME.
+  p.link("own/.ssh", p.at("project"));
+  p.file("project/file");
+  p.policy.home = p.at("own");
+  p.policy.args.push_back(p.at("own"));
+  p.plan();
+  CHECK(p.view.keep_hidden.empty());
   // A link to a system folder must not prevent servers from starting.
   p.link(".config/gh", "/usr/bin");
   p.plan();
@@ -403,7 +413,8 @@ TEST_CASE("secrets are hidden in every mount of a home directory") {
   p.policy.args = {part, whole + "/home", p.folder + "/mnt"};
   p.plan();
   CHECK_FALSE(p.kind(p.at("work/gateway.json")).has_value());
-  CHECK(p.kind(whole + "/home/work/gateway.json") == Kind::empty_file);
+  CHECK(p.kind(whole + "/home/work") == Kind::mirror);
+  CHECK_FALSE(p.kind(whole + "/home/work/gateway.json").has_value());
   CHECK(p.kind(part + "/git/credentials") == Kind::empty_file);
   CHECK(p.kind(whole + "/home/.ssh") == Kind::empty_folder);
   CHECK_FALSE(p.grants(p.folder + "/mnt"));  // it contains a home directory

@@ -1443,6 +1443,7 @@ TEST_CASE("a server cannot rename the parents of hidden paths in a granted folde
   const std::string projects = w.home + "/projects", config = w.home + "/.config";
   put_file(w.home + away + "/gateway.json");
   put_file(w.home + away + "/other.json");
+  put_file(projects + "/b/data");
   put_file(config + "/git/credentials");
   put_file(config + "/Code/User/mcp.json");
   Running run(w,
@@ -1452,12 +1453,17 @@ TEST_CASE("a server cannot rename the parents of hidden paths in a granted folde
                "rename:" + w.home + away + "/gateway.json", "rename:" + config + "/git",
                "rename:" + config + "/Code/User", "rename:" + config + "/Code",
                "read:" + w.home + away + "/gateway.json", "read:" + config + "/git/credentials",
-               "write:" + w.home + away + "/other.json"});
+               "read:" + w.home + away + "/other.json", "write:" + projects + "/b/data"});
   for (const auto &[attempt, result] : run.results) {
     INFO(attempt);
-    CHECK((result == "ok") == (attempt == "write:" + w.home + away + "/other.json"));
+    const bool may = attempt == "read:" + w.home + away + "/other.json" ||
+                     attempt == "write:" + projects + "/b/data";
+    CHECK((result == "ok") == may);
   }
-  CHECK(run.results.size() == 9);
+  CHECK(run.results.size() == 10);
+  replace_file(w.home + away + "/gateway.json");
+  CHECK(run.later("read:" + w.home + away + "/gateway.json") != "ok");
+  CHECK(run.later("write:" + w.home + away + "/gateway.json") != "ok");
 }
 
 TEST_CASE("in mode require, a server that cannot be confined is not started") {

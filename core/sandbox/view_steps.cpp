@@ -48,7 +48,7 @@ void pin_parents(ViewSteps *steps) {
   std::vector<std::string> pins;
   for (const auto &[path, step] : *steps) {
     const bool read_only = step.kind == StepKind::bind && !step.writable;
-    if (!hides(step) && !read_only) continue;
+    if (!hides(step) && !read_only && step.kind != StepKind::mirror) continue;
     std::vector<std::string> parents;
     std::string at = parent_of(path);
     for (; at != "/" && !steps->contains(at); at = parent_of(at)) parents.push_back(at);
