@@ -26,6 +26,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
     // stays readable, because it belongs to the repository that the servers work on.
     if (!layer.file.empty() && !layer.project && !layer.detected)
       profile.own_paths.push_back(layer.file);
+    profile.own_paths.insert(profile.own_paths.end(), layer.absent.begin(), layer.absent.end());
   }
   Context context{environment, diagnostics, profile};
   read_profile(stack.root, stack.rules, context);

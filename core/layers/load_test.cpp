@@ -353,6 +353,15 @@ TEST_CASE("a connector receives the server's definition as JSON") {
         R"({"type":"http","url":"http://h/","headers":{"Authorization":"Bearer t"}})");
 }
 
+TEST_CASE("the files of all layers, and those that would replace them, are the gateway's own") {
+  ProfileLayer base{"file", "/etc/b/base.json", "{}"}, project{"project", "/repo/.mcp.json", "{}"};
+  base.absent = {"/home/u/base.toml", "/home/u/base.json"};
+  project.project = true;
+  const Profile p = good({base, {"file", "/home/u/p.toml", ""}, project});
+  CHECK(p.own_paths == std::vector<std::string>{"/etc/b/base.json", "/home/u/base.toml",
+                                                "/home/u/base.json", "/home/u/p.toml"});
+}
+
 TEST_CASE("a server's sandbox, start and pool keys are read") {
   const Profile p = good({{"file", "/etc/b/p.toml", R"(
 [isolation]

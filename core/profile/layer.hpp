@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "profile/profile.hpp"
@@ -57,6 +58,9 @@ struct ProfileLayer {
   // The layer contains the settings of another program ("claude", "gemini"). Only its servers are
   // read, and only if the profile sets detect_servers and mcpServers is editable.
   bool detected = false;
+  // Files that would have been read instead of `file`, but do not exist. Servers must not be able
+  // to create them.
+  std::vector<std::string> absent = {};
 };
 
 // Which parts of the profile the caller starts. If a variable is unset, each server that uses it is

@@ -1,6 +1,9 @@
 #include "sandbox/child_landlock.hpp"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,7 +18,12 @@ class Rules {
  public:
   void add(const std::string &path, std::uint64_t rights) {
     if (files_.size() == most_rules) return;
-    OwnedFd file(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+    // The paths contain no links. If a server replaces a component by a link now, this fails.
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_NO_SYMLINKS;
+    OwnedFd file(
+        static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
     if (!file) return;
     rules.paths.push_back({file.get(), rights});
     files_.push_back(std::move(file));
@@ -53,6 +61,11 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
     if (step.path == folder) return;
     if (is_within(step.path, folder)) whole = false;
   }
+  for (const std::string &place : view.in_scratch) {
+    if (place == top) continue;
+    if (place == folder) return;
+    if (is_within(place, folder)) whole = false;
+  }
   if (whole) return rules->add(folder, rights);
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(folder, error)) {
@@ -63,10 +76,12 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
 // Returns true if a rule for the entire folder would also grant access to a path in it that another
 // step hides or restricts.
 bool holds_others(const ChildView &view, std::string_view folder) {
-  return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
-    return reduces_rights(step, ll_read_write) && step.path != folder &&
-           is_within(step.path, folder);
-  });
+  const auto is_inside = [&](const std::string &place) { return is_within(place, folder); };
+  return std::any_of(view.in_scratch.begin(), view.in_scratch.end(), is_inside) ||
+         std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
+           return reduces_rights(step, ll_read_write) && step.path != folder &&
+                  is_inside(step.path);
+         });
 }
 
 void add_devices(Rules *rules) {

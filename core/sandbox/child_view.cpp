@@ -1,20 +1,23 @@
 #include "sandbox/child_view.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <filesystem>
-#include <map>
 #include <set>
 
-#include "base/owned_fd.hpp"
+#include "sandbox/hidden_paths.hpp"
 #include "sandbox/hidden_places.hpp"
+#include "sandbox/home_folders.hpp"
+#include "sandbox/link_rule.hpp"
+#include "sandbox/path_walk.hpp"
+#include "sandbox/private_caches.hpp"
 #include "sandbox/program_files.hpp"
 #include "sandbox/services.hpp"
+#include "sandbox/system_folders.hpp"
+#include "sandbox/view_steps.hpp"
 
 namespace bulkhead {
 namespace {
@@ -22,73 +25,29 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-// Top-level folders that are visible in `strict` mode.
-constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "lib64",
-                                            "libx32", "usr",  "etc",  "opt",   "nix",
-                                            "gnu",    "dev",  "proc", "sys"};
-
-// Folders that are never granted as a whole, even if a definition names them. For closed_roots,
-// this also applies to everything inside them; for closed_tops, it applies only to the folders
-// themselves.
-constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
-                                             "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
-constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
-                                            "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
-
-// Cache folders in the home directory. Each server has private caches so that it cannot plant a
-// program in another server's cache. `own` is the name of the private cache. `kept` lists the parts
-// of the original folder that remain readable.
-struct Cache {
-  std::string_view at, own;
-  std::array<std::string_view, 3> kept;
-};
-constexpr Cache caches[] = {
-    {".npm", "npm", {}},
-    {".cache", "cache", {"ms-playwright", "puppeteer", "huggingface/hub"}},
-    {".local/share/uv/tools", "uv-tools", {"*", {}, {}}},
-    {".bun/install/cache", "bun", {}},
-    {".mcp-auth", "mcp-auth", {}},
-    {".config/configstore", "configstore", {}},
-};
 // Some folders' entries are shown individually. This is the maximum number of entries shown per
 // folder.
 constexpr std::size_t most_kept = 64;
 // Maximum number of visible entries in a mirrored folder.
 constexpr std::size_t most_mirrored = 4096;
 
-// Creates a mount target in the server's private folder. Does not follow links, because the server
-// can write to that folder.
-void make_place(const std::string &own, const std::string &below, bool folder) {
-  constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  OwnedFd at(::open(own.c_str(), O_PATH | quietly));
-  for (std::size_t begin = 1; at && begin < below.size();) {
-    const std::size_t end = std::min(below.find('/', begin), below.size());
-    const std::string name = below.substr(begin, end - begin);
-    if (end == below.size() && !folder) {
-      const OwnedFd made(
-          ::openat(at.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-      return;
-    }
-    ::mkdirat(at.get(), name.c_str(), 0700);
-    at = OwnedFd(::openat(at.get(), name.c_str(), O_PATH | quietly));
-    begin = end + 1;
-  }
-}
-
 class Planner {
  public:
   explicit Planner(const ViewRequest &request)
-      : request_(request), policy_(*request.policy), home_(real_path(request.home)) {
-    add_home(home_);
-    for (const std::string &home : request.homes) add_home(real_path(home));
-    gateways_homes_ = homes_.size();
-    add_home(real_path(policy_.home));
+      : request_(request),
+        policy_(*request.policy),
+        home_(real_path(request.home)),
+        hidden_(homes_, request.places) {
+    homes_.add(request.home);
+    for (const std::string &home : request.homes) homes_.add(home);
+    gateways_homes_ = homes_.all().size();
+    homes_.add(policy_.home);
   }
 
   ChildView plan() {
     put(Kind::devices, "/dev");
     put(Kind::processes, "/proc");
-    for (const std::string &folder : {std::string("/tmp"), real_place("/var/tmp")}) {
+    for (const std::string &folder : {std::string("/tmp"), hidden_.real("/var/tmp")}) {
       if (is_folder(folder)) put(Kind::scratch, folder);
     }
     if (policy_.mode == Mode::strict) {
@@ -98,15 +57,19 @@ class Planner {
       hide_secrets_of_root();
     }
     hide_services();
-    for (const std::string &home : homes_) hide_at_home(home);
+    for (std::size_t i = 0; i < homes_.all().size(); ++i) {
+      hide_at_home(homes_.all()[i]);
+      if (i < gateways_homes_) gateways_links_ = hidden_.links().size();
+    }
+    for (const std::string &path : request_.also_hidden) hide(path);
     add_caches();
+    const std::vector<Named> named = named_paths();
+    find_changeable(named);
     show_program();
-    for (const std::string &path : named_paths()) grant_named(path);
-    if (!policy_.cwd.empty()) grant_folder_named(policy_.cwd);
-    for (const std::string &path : policy_.read) show_named(path, false);
-    for (const std::string &path : policy_.write) show_named(path, true);
+    for (const Named &path : named) grant(path);
     show_name_service();
     cover_own();
+    pin_parents(&steps_);
     mirror_folders();
     return finish();
   }
@@ -115,19 +78,13 @@ class Planner {
   static constexpr const char *shared_because =
       " is shared with other programs or contains paths that are hidden from servers; ";
 
-  void add_home(const std::string &home) {
-    const bool usable = !home.empty() && home != "/" && is_folder(home) && !in_closed_root(home);
-    if (usable && !is_home(home)) homes_.push_back(home);
-  }
-  bool is_home(const std::string &path) const {
-    return std::find(homes_.begin(), homes_.end(), path) != homes_.end();
-  }
-  bool is_in_home(const std::string &path) const {
-    return std::any_of(homes_.begin(), homes_.end(),
-                       [&](const std::string &home) { return is_within(path, home); });
-  }
-  // Returns true if the path is a home directory or contains one.
-  bool holds_home(const std::string &path) const { return holds_any(path, homes_); }
+  // A path that the definition names.
+  struct Named {
+    enum class As : std::uint8_t { argument, folder, readable, writable };
+    std::string path;
+    As as = As::argument;
+    PathWalk walk;
+  };
 
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
@@ -148,50 +105,20 @@ class Planner {
     step.folder = is_folder(from);
   }
 
-  // Returns the real path, using the look-up cache if there is one. Must be used only for paths
-  // that are looked up for every view.
-  std::string real_place(const std::string &path) const {
-    return request_.places == nullptr ? real_path(path) : request_.places->real(path);
-  }
-
   void cover(const std::string &path) {
-    const std::string real = real_place(path);
-    if (real.empty() || holds_home(real)) return;
+    const std::string real = hidden_.real(path);
+    if (real.empty() || homes_.are_within(real)) return;
     add_cover(real);
   }
 
   // Hides a path. It stays hidden even if it is created or replaced later; see mirror_folders().
   void hide(const std::string &path) {
-    const std::string place = place_of(path);
-    if (place.empty() || holds_home(place)) return;
-    hidden_.insert(place);
-    const std::string real = real_place(path);
-    if (!real.empty() && real != place) hidden_.insert(real);
-    cover(path);
-  }
-
-  // Resolves the symbolic links in a path's parent folders. The path itself need not exist.
-  std::string place_of(const std::string &path) const {
-    std::string above = parent_of(path), rest(base_of(path));
-    for (; above != "/"; above = parent_of(above)) {
-      if (const std::string real = real_place(above); !real.empty()) return joined(real, rest);
-      rest.insert(0, "/").insert(0, base_of(above));
-    }
-    return "/" + rest;
-  }
-
-  // Returns the step that currently determines whether this path is visible, which is the step for
-  // the path itself or for its nearest parent. Returns null if there is none.
-  const ViewStep *nearest(std::string at) const {
-    for (;; at = parent_of(at)) {
-      if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
-      if (at == "/") return nullptr;
-    }
+    if (const std::string real = hidden_.add(path); !real.empty()) add_cover(real);
   }
 
   // Returns true if an earlier step hides this path.
   bool is_covered(const std::string &path) const {
-    const ViewStep *step = nearest(path);
+    const ViewStep *step = nearest_step(steps_, path);
     if (step == nullptr || step->kind == Kind::mirror || step->kind == Kind::link) return false;
     return step->kind != Kind::bind || step->instead;
   }
@@ -202,9 +129,9 @@ class Planner {
   // but the definition may grant a folder inside it, so its secrets are hidden anyway.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
-    for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
+    for (const std::string_view name : secrets_at_home()) hide_everywhere(joined(home, name));
     if (!is_container_client(policy_)) {
-      for (const std::string_view name : containers_at_home()) hide(joined(home, name));
+      for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
     }
     if (!covered) put(Kind::mirror, home);
   }
@@ -215,14 +142,27 @@ class Planner {
     for (ViewStep &link : links_in("/run")) steps_[link.path] = std::move(link);
   }
 
+  void hide_everywhere(const std::string &secret) {
+    hide(secret);
+    for (const MountTable::Other &part : homes_.parts()) hide_in_part(part, secret);
+  }
+
+  // Hides a secret where a part of the home directory is mounted a second time.
+  void hide_in_part(const MountTable::Other &part, const std::string &secret) {
+    if (is_within(part.inside, secret)) return hide(part.at);
+    if (!is_within(secret, part.inside)) return;
+    hidden_.add_top(part.at);
+    hide(part.at + secret.substr(part.inside.size()));
+  }
+
   void hide_services() {
     for (const std::string &path : services_hidden_from(policy_, request_)) {
-      const std::string place = place_of(path);
+      const std::string place = hidden_.place_of(path);
       if (!is_closed(place) || place.starts_with("/run/")) hide(path);
     }
     if (policy_.mode == Mode::strict) return;
     for (const std::string &path : services_visible_to(policy_, request_)) {
-      show(real_place(path), false);
+      show(hidden_.real(path), false);
     }
   }
 
@@ -233,6 +173,8 @@ class Planner {
   }
 
   void hide_host_keys() {
+    // If the folder contains no key yet, this causes it to be mirrored.
+    if (request_.user == 0) hide("/etc/ssh/ssh_host_ed25519_key");
     std::error_code error;
     for (const auto &entry : std::filesystem::directory_iterator("/etc/ssh", error)) {
       if (entry.path().string().ends_with("_key")) hide(entry.path().string());
@@ -243,14 +185,12 @@ class Planner {
     std::error_code error;
     for (const auto &entry : std::filesystem::directory_iterator("/", error)) {
       const std::string path = entry.path().string();
-      const std::string_view name = base_of(path);
-      const bool known =
-          std::find(std::begin(system_tops), std::end(system_tops), name) != std::end(system_tops);
+      const bool known = is_system_top(base_of(path));
       if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
       add_cover(path);
     }
     for (const std::string_view path : secrets_of_root()) {
-      if (is_covered(place_of(std::string(path)))) continue;
+      if (is_covered(hidden_.place_of(std::string(path)))) continue;
       if (request_.user == 0) {
         hide(std::string(path));
       } else {
@@ -268,32 +208,66 @@ class Planner {
       const std::string place = normal_path(path);
       if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
-      if (real.empty() || holds_home(real)) continue;
-      std::erase_if(steps_, [&](const auto &entry) {
-        const bool inside = is_within(entry.first, real);
-        if (inside && entry.second.kind == Kind::bind)
-          ignored_.push_back(entry.first + " belongs to the gateway");
-        return inside;
-      });
-      add_cover(real);
+      const PathWalk walk = walk_path(place);
+      if (real.empty()) keep_folder(parent_of(walk.end), place);
+      for (const PathWalk::Link &link : walk.links) keep_folder(parent_of(link.at), place);
+      if (real.empty() || homes_.are_within(real)) continue;
+      cover_own(real);
+      for (const MountTable::Other &other : homes_.mounts().others(real)) cover_own(other.at);
     }
+  }
+
+  void cover_own(const std::string &real) {
+    std::erase_if(steps_, [&](const auto &entry) {
+      const bool inside = is_within(entry.first, real);
+      if (inside && entry.second.kind == Kind::bind)
+        ignored_.push_back(entry.first + " belongs to the gateway");
+      return inside;
+    });
+    if (!is_folder(real)) keep_from_replacements(real);
+    add_cover(real);
+  }
+
+  // Ensures that a file of the gateway stays hidden if another program replaces it, as editors do:
+  // its folder is mirrored even if a folder that contains it is granted.
+  void keep_from_replacements(const std::string &file) {
+    const std::string folder = parent_of(file);
+    const ViewStep *step = nearest_step(steps_, folder);
+    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
+    if (step->path != folder) return put(Kind::mirror, folder);
+    notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
+                     file + "; if another program replaces that file, the server can read and " +
+                     "change the new one until it restarts; move the gateway's file");
+  }
+
+  // Makes a folder read-only if it is in a writable folder. If the gateway reads a file through a
+  // link in the folder, or would read a file that does not exist yet, the server could otherwise
+  // put a file of its own there.
+  void keep_folder(std::string folder, const std::string &own) {
+    while (!is_folder(folder)) folder = parent_of(folder);
+    const ViewStep *step = nearest_step(steps_, folder);
+    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
+    show(folder, false);
+    notes_.push_back("it cannot change the folder " + folder +
+                     ", because the gateway would read a file that it puts there as " + own +
+                     "; move the server's files to a separate folder");
   }
 
   // ---- paths that the server requires --------------------------------------------------------
 
   void add_caches() {
     if (request_.cache.empty() || home_.empty()) return;
-    for (const Cache &cache : caches) {
+    for (const PrivateCache &cache : private_caches) {
       const std::string at = joined(home_, cache.at);
-      const std::string real = real_place(at);
+      const std::string real = hidden_.real(at);
       // Do not replace a cache that the user has moved elsewhere.
-      if ((real.empty() ? place_of(at) : real) != at) continue;
+      if ((real.empty() ? hidden_.place_of(at) : real) != at) continue;
       add_cache(cache, at);
       placed_.push_back(at);
     }
   }
 
-  void add_cache(const Cache &cache, const std::string &at) {
+  void add_cache(const PrivateCache &cache, const std::string &at) {
     const std::string own = joined(request_.cache, cache.own);
     if (::mkdir(own.c_str(), 0700) != 0 && !is_folder(own)) return;
     std::vector<std::string> kept;
@@ -318,8 +292,20 @@ class Planner {
 
   void show_program() {
     const std::string found = normal_path(request_.program);
-    for (const std::string &path : {found, real_path(found)}) {
-      if (path.starts_with('/')) show_code(path);
+    if (!found.starts_with('/')) return;
+    const PathWalk walk = walk_path(found);
+    if (walk.links.empty() || !walk.exists) return show_code(found);
+    if (hidden_.are_reached(found, walk.end)) {
+      ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
+    } else if (certain_.rejected(walk) == nullptr) {
+      show_code(found);
+      show_code(walk.end);
+    } else if (is_covered(walk.end)) {
+      // A server may have chosen the target, as in the `bin` folder of a Python environment. Only
+      // an installation is made visible as a whole, not a project.
+      const bool installed = base_of(parent_of(walk.end)) == "bin";
+      if (installed) return show_code(walk.end);
+      show(walk.end, false);
     }
   }
 
@@ -327,8 +313,8 @@ class Planner {
   // symbolic link, they are also made visible at their real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
-    const std::string root = code_root(file, homes_), real = real_path(root);
-    if (real.empty() || holds_home(real) || is_closed(real)) {
+    const std::string root = code_root(file, homes_.all()), real = real_path(root);
+    if (real.empty() || homes_.are_within(real) || is_closed(real)) {
       return show(file, false, real_path(file));
     }
     show(root, false, real);
@@ -337,84 +323,138 @@ class Planner {
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
-      const std::string real = real_place(path);
+      const std::string real = hidden_.real(path);
       if (!real.empty() && is_covered(real)) show(real, false);
     }
   }
 
   // ---- paths that the definition names --------------------------------------------------------
 
-  std::vector<std::string> named_paths() const {
-    std::vector<std::string> out;
-    const auto add = [&](const std::string &text) {
-      if (text.starts_with('/') && text.size() < PATH_MAX) out.push_back(normal_path(text));
+  std::vector<Named> named_paths() const {
+    std::vector<Named> out;
+    const auto add = [&](const std::string &text, Named::As as) {
+      if (!text.starts_with('/') || text.size() >= PATH_MAX) return;
+      std::string path = normal_path(text);
+      PathWalk walk = walk_path(path);
+      out.push_back({std::move(path), as, std::move(walk)});
     };
     for (const std::string &arg : policy_.args) {
-      add(arg);
-      if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
+      add(arg, Named::As::argument);
+      if (const std::size_t at = arg.find("=/"); at != std::string::npos) {
+        add(arg.substr(at + 1), Named::As::argument);
+      }
     }
     // A configured variable such as HOME may name the home directory, but that must not grant
     // access to the whole directory.
-    const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
+    const auto end = homes_.all().begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
-      if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
-        add(value);
+      if (!value.starts_with('/') ||
+          std::find(homes_.all().begin(), end, real_path(value)) == end) {
+        add(value, Named::As::argument);
       }
     }
+    add(policy_.cwd, Named::As::folder);
+    for (const std::string &path : policy_.read) add(path, Named::As::readable);
+    for (const std::string &path : policy_.write) add(path, Named::As::writable);
     return out;
   }
 
-  static bool in_closed_root(const std::string &path) {
-    return std::any_of(std::begin(closed_roots), std::end(closed_roots),
-                       [&](std::string_view root) { return is_within(path, root); });
-  }
-
-  static bool is_closed(const std::string &path) {
-    return in_closed_root(path) ||
-           std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
-  }
-
-  // Returns false if the server can write to the folder that contains the named path. In that case,
-  // the server could replace the path with a link to a file that the user did not name.
-  bool is_trusted(const std::string &named, const std::string &real) const {
-    if (named == real) return true;
-    for (const auto &[at, step] : steps_) {
-      const bool changeable = step.kind == Kind::bind && step.writable;
-      if (changeable && named != at && is_within(named, at)) return false;
+  // Finds the folders that servers can change or could change earlier, so that no link in them is
+  // followed, regardless of the order in which the paths are named. For each name that is a link,
+  // this includes the link's own folder: before a server replaced the named file by a link, the
+  // name may have granted that folder.
+  void find_changeable(const std::vector<Named> &named) {
+    for (const std::string &folder : request_.changeable) certain_.add(folder);
+    if (request_.distrust_links) certain_.distrust_all();
+    for (const Named &name : named) {
+      const std::string &end = name.walk.end;
+      if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
+      if (name.walk.exists && is_folder(end)) {
+        if (name.as == Named::As::writable || may_grant_folder(end)) certain_.add(end);
+      } else if (name.as == Named::As::argument && !(name.walk.exists && is_code(end))) {
+        if (may_grant_around(parent_of(end))) certain_.add(parent_of(end));
+      }
     }
-    return true;
+    possible_ = certain_;
+    for (const Named &name : named) {
+      if (name.as != Named::As::argument) continue;
+      for (const PathWalk::Link &link : name.walk.links) {
+        if (link.last && may_grant_around(parent_of(link.at))) possible_.add(parent_of(link.at));
+      }
+    }
   }
 
-  void grant_named(const std::string &named) {
-    const std::string real = real_path(named);
-    if (real.empty()) return grant_new_file(named);
-    if (!is_trusted(named, real)) {
-      ignored_.push_back(named + " is a symbolic link in a folder that the server can change");
-    } else if (is_folder(real)) {
+  // Returns true if the path may be granted. Otherwise, the reason is added to ignored_.
+  bool may_follow(const Named &name, bool code) {
+    const PathWalk &walk = name.walk;
+    if (walk.links.empty()) return true;
+    const PathWalk::Link *link = (code ? certain_ : possible_).rejected(walk);
+    const bool hidden = hidden_.are_reached(name.path, walk.end);
+    if (link == nullptr && !hidden) {
+      for (const PathWalk::Link &one : walk.links) named_links_.insert(one.at);
+      return true;
+    }
+    // The target is visible anyway, and is never granted.
+    if (in_closed_root(walk.end) && !is_covered(walk.end)) return false;
+    ignored_.push_back(
+        name.path + " leads to " + walk.end +
+        (link != nullptr ? " through the symbolic link " + link->at +
+                               ", which a server can create or change; if you created the link, "
+                               "name its target instead"
+                         : " through a symbolic link, and that path is hidden from servers or is a "
+                           "home directory; if the server needs it, name the path itself"));
+    return false;
+  }
+
+  void grant(const Named &name) {
+    const std::string &real = name.walk.end;
+    const bool found = name.walk.exists;
+    const bool code = name.as == Named::As::argument && found && is_code(real);
+    if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
+      return;
+    if (!may_follow(name, code)) return;
+    switch (name.as) {
+      case Named::As::argument:
+        return found ? grant_argument(name.path, real, code) : grant_new_file(name.path, real);
+      case Named::As::folder:
+        return grant_folder(real);
+      case Named::As::readable:
+      case Named::As::writable:
+        if (!found) return ignored_.push_back(name.path + " does not exist");
+        return show(real, name.as == Named::As::writable);
+    }
+  }
+
+  void grant_argument(const std::string &named, const std::string &real, bool code) {
+    if (is_folder(real)) {
       grant_folder(real);
-    } else if (is_code(real)) {
+    } else if (code) {
       show_code(named);
       show_code(real);
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {
-      grant_file(named, real);
+      grant_file(real);
     }
   }
 
+  bool may_grant_folder(const std::string &real) const {
+    return !is_closed(real) && (homes_.is_home(real) || !homes_.are_within(real));
+  }
+
   void grant_folder(const std::string &real) {
-    if (is_closed(real)) {
-      if (may_name_in_run(real) && is_covered(real)) show(real, false);
-    } else if (is_home(real) || !holds_home(real)) {
+    if (may_grant_folder(real)) {
       show(real, true);
+    } else if (is_closed(real) && may_name_in_run(real) && is_covered(real)) {
+      show(real, false);
     }
   }
 
   // Grants the file's folder if possible, because editors and databases create files next to the
   // named file and rename them over it.
-  void grant_file(const std::string &named, const std::string &real) {
+  void grant_file(const std::string &real) {
     const std::string folder = parent_of(real);
-    if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
+    if (may_grant_around(folder)) return show(folder, true);
     show(real, true);
     const bool in_hidden =
         std::any_of(excluded_places().begin(), excluded_places().end(),
@@ -426,10 +466,10 @@ class Planner {
   }
 
   // Grants the folder in which the server will create the file.
-  void grant_new_file(const std::string &named) {
-    const std::string folder = real_path(parent_of(named));
-    if (folder.empty() || is_closed(folder)) return;
-    if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
+  void grant_new_file(const std::string &named, const std::string &real) {
+    const std::string folder = parent_of(real);
+    if (!is_folder(folder) || is_closed(folder)) return;
+    if (may_grant_around(folder)) return show(folder, true);
     ignored_.push_back(
         named + " does not exist, and its folder was not made accessible instead: " + folder +
         shared_because + "create the file, or name one in a separate folder");
@@ -439,7 +479,7 @@ class Planner {
   // folder must not be shared by several programs, and must neither contain a hidden path nor be
   // inside one.
   bool may_grant_around(const std::string &folder) {
-    if (is_closed(folder) || holds_home(folder)) return false;
+    if (is_closed(folder) || homes_.are_within(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
                         [&](const std::string &at) {
                           return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
@@ -447,7 +487,7 @@ class Planner {
   }
 
   bool is_shared(const std::string &at) const {
-    return std::any_of(homes_.begin(), homes_.end(), [&](const std::string &home) {
+    return std::any_of(homes_.all().begin(), homes_.all().end(), [&](const std::string &home) {
       const auto names = shared_at_home();
       return std::any_of(names.begin(), names.end(),
                          [&](std::string_view name) { return at == joined(home, name); });
@@ -458,11 +498,11 @@ class Planner {
   // files are not included: cover_own() hides them even in a granted folder.
   const std::set<std::string> &excluded_places() {
     if (!excluded_places_.empty()) return excluded_places_;
-    excluded_places_ = hidden_;
-    for (const std::string &home : homes_) {
+    excluded_places_ = hidden_.all();
+    for (const std::string &home : homes_.all()) {
       for (const std::string_view name : shared_at_home()) {
         excluded_places_.insert(joined(home, name));
-        if (const std::string real = real_place(joined(home, name)); !real.empty()) {
+        if (const std::string real = hidden_.real(joined(home, name)); !real.empty()) {
           excluded_places_.insert(real);
         }
       }
@@ -470,47 +510,21 @@ class Planner {
     return excluded_places_;
   }
 
-  void grant_folder_named(const std::string &named) {
-    const std::string real = real_path(named);
-    if (real.empty() || !is_trusted(normal_path(named), real) || is_home(real)) return;
-    if (is_folder(real)) grant_folder(real);
-  }
-
-  void show_named(const std::string &named, bool writable) {
-    const std::string real = real_path(named);
-    if (real.empty()) {
-      ignored_.push_back(named + " does not exist");
-    } else if (!is_trusted(normal_path(named), real)) {
-      ignored_.push_back(named + " is a symbolic link in a folder that the server can change");
-    } else {
-      show(real, writable);
-    }
-  }
-
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors every folder in a home directory that contains a hidden path. Outside home directories,
-  // mirrors only the nearest parent of each hidden path. Folders that are hidden or granted as a
-  // whole are not mirrored.
+  // Folders that are hidden or granted as a whole are not mirrored. If a cache does not exist, its
+  // mount target is created in a mirror, not in the real home directory.
   void mirror_folders() {
-    std::set<std::string> folders;
-    const auto add_above = [&](const std::string &place) {
-      const bool at_home = is_in_home(place);
-      for (std::string at = parent_of(place); at != "/"; at = parent_of(at)) {
-        if (at_home && folders.contains(at)) return;
-        if (is_folder(at)) {
-          folders.insert(at);
-          if (!at_home || is_home(at)) return;
-        }
-      }
-    };
-    for (const std::string &place : hidden_) add_above(place);
-    // If a cache does not exist, its mount target is created in a mirror, not in the real home
-    // directory.
-    for (const std::string &place : placed_) add_above(place);
+    std::vector<std::string> tops = homes_.all();
+    for (const std::string &folder : hidden_.tops()) {
+      if (!homes_.contain(folder)) tops.push_back(folder);
+    }
+    std::set<std::string> places = hidden_.all();
+    places.insert(placed_.begin(), placed_.end());
+    const std::set<std::string> folders = folders_to_mirror(tops, places);
     std::vector<std::string> mirrors;
     for (const std::string &folder : folders) {
-      const ViewStep *step = nearest(folder);
+      const ViewStep *step = nearest_step(steps_, folder);
       if (step != nullptr && step->kind != Kind::mirror) continue;
       if (step == nullptr || step->path != folder) put(Kind::mirror, folder);
       mirrors.push_back(folder);
@@ -523,7 +537,8 @@ class Planner {
     std::error_code error;
     for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
       const std::string path = found.path().string();
-      if (hidden_.contains(path) || steps_.contains(path)) continue;
+      const bool hidden = hidden_.all().contains(path) && !named_links_.contains(path);
+      if (hidden || steps_.contains(path)) continue;
       if (++count > most_mirrored) {
         ++left_out;
         continue;
@@ -544,47 +559,40 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Orders the steps so that each folder precedes its contents. As a result, secrets in a granted
-  // folder stay hidden, and a path granted in a hidden folder is visible.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
-    std::map<std::string, std::size_t> places;  // step indexes in the view, by path
-    for (auto &[path, step] : steps_) {
-      std::size_t above_at = ViewStep::no_mirror;
-      for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
-        at = parent_of(at);
-        if (const auto found = places.find(at); found != places.end()) above_at = found->second;
-      }
-      ViewStep *above = above_at == ViewStep::no_mirror ? nullptr : &view.steps[above_at];
-      const bool shown =
-          above == nullptr || above->kind == Kind::bind || above->kind == Kind::entry;
-      if (!shown) {
-        if (step.kind == Kind::empty_folder || step.kind == Kind::empty_file) continue;
-        step.make = true;
-        if (above->kind == Kind::empty_folder) above->holds = true;
-        if (step.kind == Kind::entry) step.mirror = above_at;
-      }
-      if (above != nullptr && above->instead && step.kind == Kind::bind) {
-        make_place(above->source, path.substr(above->path.size()), step.folder);
-      }
-      places.emplace(path, view.steps.size());
-      view.steps.push_back(std::move(step));
+    const auto add_if_in_scratch = [&](const std::string &place, const std::string &seen_at) {
+      const ViewStep *step = nearest_step(steps_, seen_at);
+      if (step != nullptr && step->kind == Kind::scratch) view.in_scratch.push_back(place);
+    };
+    for (const std::string &place : hidden_.all()) add_if_in_scratch(place, parent_of(place));
+    for (const std::string &home : homes_.all()) add_if_in_scratch(home, home);
+    for (std::size_t i = 0; i < gateways_links_; ++i) {
+      const auto &[link, end] = hidden_.links()[i];
+      const bool hidden = hidden_.all().contains(end);
+      if (hidden && certain_.can_change(link)) view.keep_hidden.push_back(end);
     }
+    order_steps(&steps_, &view);
     return view;
   }
 
   const ViewRequest &request_;
   const ChildPolicy &policy_;
-  const std::string home_;          // the gateway's HOME, which contains the caches; may be empty
-  std::vector<std::string> homes_;  // all home directories whose secrets are hidden
-  // The first `gateways_homes_` elements of homes_ do not come from the server's definition.
+  const std::string home_;  // the gateway's HOME, which contains the caches; may be empty
+  HomeFolders homes_;
+  // The first `gateways_homes_` home directories do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
+  std::size_t gateways_links_ = 0;  // the same for hidden_.links()
+  // The folders that servers can change. `possible_` also contains those that a link in the
+  // definition's paths may have replaced.
+  LinkRule certain_, possible_;
   std::set<std::string> excluded_places_;  // see excluded_places()
-  std::map<std::string, ViewStep> steps_;  // sorted by path, so parents come first
-  std::set<std::string> hidden_;           // hidden paths, which may not exist
-  std::vector<std::string> placed_;        // mount targets of caches
+  ViewSteps steps_;
+  HiddenPaths hidden_;
+  std::set<std::string> named_links_;  // links that lead to granted paths
+  std::vector<std::string> placed_;    // mount targets of caches
   std::vector<std::string> ignored_, notes_;
 };
 

@@ -15,6 +15,9 @@
 // and in sandbox_paths. If a file is granted, its folder is granted as well, unless the folder
 // contains hidden paths or other programs' files. This is why `npx -y
 // @modelcontextprotocol/server-filesystem /some/path` works without additional configuration.
+//
+// Symbolic links in granted paths are followed only if no server could have created them
+// (link_rule.hpp), and never to a home directory or a hidden path: these must be named themselves.
 #pragma once
 
 #include <sys/types.h>
@@ -58,6 +61,12 @@ struct ChildView {
   std::vector<ViewStep> steps;       // parents precede their contents
   std::vector<std::string> ignored;  // named paths that are not granted, each with a reason
   std::vector<std::string> notes;    // notes for the operator, as complete sentences
+  // Hidden paths and home directories in a scratch folder. With mounts, the scratch folder hides
+  // them, so there are no steps for them.
+  std::vector<std::string> in_scratch;
+  // Targets of links that the server can remove. They must stay hidden at later starts; see
+  // ViewRequest::also_hidden.
+  std::vector<std::string> keep_hidden;
 };
 
 struct ViewRequest {
@@ -73,7 +82,12 @@ struct ViewRequest {
   // The gateway's own files and folders. They are hidden from every server, even if a definition
   // names them.
   std::vector<std::string> own;
-  KnownPlaces *places = nullptr;  // null: look-ups are not cached
+  // Folders that this server or others can change, or could change earlier. Symbolic links in them
+  // are followed only within the folder.
+  std::vector<std::string> changeable;
+  bool distrust_links = false;           // `changeable` is incomplete
+  std::vector<std::string> also_hidden;  // further paths to hide
+  KnownPlaces *places = nullptr;         // null: look-ups are not cached
 };
 
 // Plans the view from the current state of the file system. Creates folders in `cache` but changes

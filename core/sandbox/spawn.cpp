@@ -18,6 +18,7 @@
 #include "reactor/reactor.hpp"
 #include "sandbox/cache_bounds.hpp"
 #include "sandbox/child_view.hpp"
+#include "sandbox/grant_record.hpp"
 #include "sandbox/orphans.hpp"
 #include "sandbox/spawn_launch.hpp"
 #include "sandbox/starters.hpp"
@@ -40,7 +41,8 @@ Spawner::Spawner(SpawnOptions options)
     : options_(std::move(options)),
       namespaces_(options_.namespaces),
       groups_(options_.groups),
-      places_(std::make_unique<KnownPlaces>()) {
+      places_(std::make_unique<KnownPlaces>()),
+      record_(std::make_unique<GrantRecord>(GrantRecord::file_in(options_.state_dir))) {
   if (options_.reactor != nullptr && !options_.state_dir.empty()) {
     caches_ = std::make_unique<CacheBounds>(CacheBounds::Options{
         options_.state_dir + "/cache",

@@ -38,6 +38,7 @@ namespace bulkhead {
 
 class CacheBounds;
 struct ChildPlan;
+class GrantRecord;
 class KnownPlaces;
 class Reactor;
 class Starters;
@@ -132,10 +133,12 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
+  std::unique_ptr<GrantRecord> record_;
   // Set only with a reactor, that is, in a long-lived process.
   std::unique_ptr<CacheBounds> caches_;
-  bool proven_ = false;        // whether a child has completed its namespace steps
-  bool folder_named_ = false;  // whether the start folder warning was logged
+  bool proven_ = false;         // whether a child has completed its namespace steps
+  bool record_failed_ = false;  // whether this was logged
+  bool folder_named_ = false;   // whether the start folder warning was logged
   Slots<Child> children_;
   // Must be destroyed before children_: its destructor joins the threads that use the plans.
   std::unique_ptr<Starters> starters_;

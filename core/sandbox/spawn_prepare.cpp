@@ -17,6 +17,7 @@
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
+#include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
 #include "sandbox/spawn_launch.hpp"
 #include "sandbox/start_folder.hpp"
@@ -108,10 +109,20 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   view.user = ::geteuid();
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
+  record_->add_to(&view);
+  // Without namespaces, these folders are the machine's own ones.
+  if (!launch.plan.namespaces) {
+    view.changeable.insert(view.changeable.end(), {"/tmp", "/var/tmp", "/dev/shm"});
+  }
   view.own = options_.own;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
   launch.view = plan_view(view);
   launch.cache = view.cache;
+  if (auto recorded = record_->add(launch.view); !recorded && !record_failed_) {
+    record_failed_ = true;
+    log(BH_LOG_WARN, recorded.error().text +
+                         "; after a restart, links that servers have created may be followed");
+  }
   for (const std::string &path : launch.view.ignored) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
   }

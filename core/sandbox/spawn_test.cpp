@@ -1658,6 +1658,66 @@ TEST_CASE("without namespaces Landlock hides secrets and rejects writes") {
   CHECK(run.later("read:" + w.state + "/secrets/later") == "EACCES");
 }
 
+TEST_CASE("without namespaces, /tmp is not granted if it contains a hidden path") {
+  if (landlock_abi() == 0) return;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  World w([](SpawnOptions &options) { options.namespaces = false; });
+  REQUIRE(w.home.starts_with("/tmp/"));
+  Running run(
+      w,
+      R"("command":"x","args":[)" + in_quotes(w.project) + R"(],"sandbox":{"mode":")" + mode +
+          "\"}",
+      {"read:" + w.home + "/.ssh/id_ed25519", "write:" + w.home + "/.ssh/id_ed25519",
+       "read:" + w.home + "/.netrc", "write:" + w.home + "/.bashrc",
+       "write:" + w.home + "/notes.txt", "read:" + w.home + "/notes.txt",
+       "list:" + w.home + "/.ssh", "read:" + w.state + "/secrets/x/token",
+       "read:" + w.folder + "/gateway.json", "write:" + w.folder + "/gateway.json",
+       "rename:" + w.home, "rename:" + w.folder, "write:" + w.project + "/data.txt", "env:TMPDIR"});
+  for (const auto &[attempt, result] : run.results) {
+    const bool may = attempt.starts_with("write:" + w.project) || attempt == "env:TMPDIR" ||
+                     (mode == "home-read-only" && attempt == "read:" + w.home + "/notes.txt");
+    INFO(mode + " " + attempt);
+    CHECK((result == "ok") == may);
+  }
+  CHECK(run.results.size() == 14);
+}
+
+TEST_CASE("a server cannot rename the parents of hidden paths in a granted folder") {
+  const bool namespaces = GENERATE(true, false);
+  const std::string mode = GENERATE("home-read-only", "strict");
+  if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
+  const std::string away = "/projects/a/mcp";
+  World w([&](SpawnOptions &options) {
+    options.namespaces = namespaces;
+    options.own.push_back(options.home + away + "/gateway.json");
+  });
+  INFO(mode << (namespaces ? "" : ", without namespaces"));
+  const std::string projects = w.home + "/projects", config = w.home + "/.config";
+  put_file(w.home + away + "/gateway.json");
+  put_file(w.home + away + "/other.json");
+  put_file(projects + "/b/data");
+  put_file(config + "/git/credentials");
+  put_file(config + "/Code/User/mcp.json");
+  Running run(w,
+              R"("command":"x","args":[)" + in_quotes(projects) + "," + in_quotes(config) +
+                  R"(],"sandbox":{"mode":")" + mode + "\"}",
+              {"rename:" + w.home + away, "rename:" + projects + "/a",
+               "rename:" + w.home + away + "/gateway.json", "rename:" + config + "/git",
+               "rename:" + config + "/Code/User", "rename:" + config + "/Code",
+               "read:" + w.home + away + "/gateway.json", "read:" + config + "/git/credentials",
+               "read:" + w.home + away + "/other.json", "write:" + projects + "/b/data"});
+  for (const auto &[attempt, result] : run.results) {
+    INFO(attempt);
+    const bool may = attempt == "read:" + w.home + away + "/other.json" ||
+                     attempt == "write:" + projects + "/b/data";
+    CHECK((result == "ok") == may);
+  }
+  CHECK(run.results.size() == 10);
+  replace_file(w.home + away + "/gateway.json");
+  CHECK(run.later("read:" + w.home + away + "/gateway.json") != "ok");
+  CHECK(run.later("write:" + w.home + away + "/gateway.json") != "ok");
+}
+
 TEST_CASE("in mode require, a server that cannot be confined is not started") {
   World w([](SpawnOptions &options) {
     options.namespaces = false;

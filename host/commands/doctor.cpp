@@ -22,6 +22,7 @@
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
 #include "sandbox/features.hpp"
+#include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
 #include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
@@ -322,6 +323,7 @@ class Doctor {
       request.user = ::geteuid();
       request.own = profile.own_paths;
       find_homes(&request);
+      GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);
       const ChildView view = plan_view(request);
       for (const std::string &path : view.ignored) not_granted(server.name, path);
       for (const std::string &note : view.notes) not_granted(server.name, note);

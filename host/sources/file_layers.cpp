@@ -19,10 +19,14 @@ std::vector<std::filesystem::path> profile_folders(const std::string &file) {
 
 Result<ProfileLayer> find_profile(const std::vector<std::filesystem::path> &folders,
                                   const std::string &id) {
+  std::vector<std::string> absent;
   for (const auto &folder : folders) {
     for (const std::string &name : {id + ".toml", id + ".json", id + "/profile.toml"}) {
-      auto layer = read_profile_file((folder / name).string());
+      const std::string file = (folder / name).string();
+      auto layer = read_profile_file(file);
+      if (layer) layer->absent = std::move(absent);
       if (layer || layer.error().code != BH_E_NOT_FOUND) return layer;
+      absent.push_back(file);
     }
   }
   std::string places;

@@ -1,0 +1,61 @@
+// The paths that a view hides. A path is hidden together with every symbolic link that leads to it
+// and with the links' targets, even if these do not exist yet. Must be used on one thread.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/home_folders.hpp"
+#include "sandbox/paths.hpp"
+
+namespace bulkhead {
+
+class HiddenPaths {
+ public:
+  // The arguments are borrowed. `places` may be null.
+  HiddenPaths(const HomeFolders &homes, KnownPlaces *places) : homes_(homes), places_(places) {}
+
+  // Adds a path, which need not exist. Ignores home directories, folders that contain one, and
+  // links to system folders. Returns the real path if it exists and is to be covered, or an empty
+  // string.
+  std::string add(const std::string &path);
+  // Treats this folder like a home directory when it is mirrored.
+  void add_top(const std::string &folder) { tops_.push_back(folder); }
+
+  // All hidden paths. Their parent folders contain no links.
+  const std::set<std::string> &all() const noexcept { return all_; }
+  // Folders outside the home directories to which a folder in a home directory is a link.
+  const std::vector<std::string> &tops() const noexcept { return tops_; }
+  // The links that lead to hidden paths, each with the path without links.
+  const std::vector<std::pair<std::string, std::string>> &links() const noexcept { return links_; }
+
+  // Returns true if a path leads through symbolic links to a home directory or a hidden path and
+  // does not itself name that place. `end` is the path without links.
+  bool are_reached(const std::string &path, const std::string &end) const;
+
+  // Returns the real path, using the look-up cache if there is one. Must be used only for paths
+  // that are looked up for every view.
+  std::string real(const std::string &path) const;
+  // Resolves the symbolic links in a path's parent folders. The path itself need not exist.
+  std::string place_of(const std::string &path) const { return look_up(path).path; }
+
+ private:
+  struct Place {
+    std::string path;
+    std::size_t known;  // the length of `path` up to its first component that may not exist
+  };
+  Place look_up(const std::string &path) const;
+  std::string add_linked(const std::string &path);
+  void add_target(const std::string &link);
+
+  const HomeFolders &homes_;
+  KnownPlaces *const places_;
+  std::set<std::string> all_;
+  // For each hidden path that is reached through a link: the path and its name with links.
+  std::vector<std::pair<std::string, std::string>> names_, links_;
+  std::vector<std::string> tops_;
+};
+
+}  // namespace bulkhead

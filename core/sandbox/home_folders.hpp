@@ -1,0 +1,43 @@
+// The home directories whose secrets are hidden, under all paths at which they are mounted. Must be
+// used on one thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/same_mounts.hpp"
+
+namespace bulkhead {
+
+class HomeFolders {
+ public:
+  HomeFolders() : mounts_(MountTable::of_this_process()) {}
+
+  // Adds a home directory and the other paths at which it is mounted. Ignores a path that is not a
+  // folder, is "/", or is in a system folder.
+  void add(const std::string &home);
+
+  // The real paths, in the order in which they were added.
+  const std::vector<std::string> &all() const noexcept { return all_; }
+  const MountTable &mounts() const noexcept { return mounts_; }
+  // Parts of home directories that are mounted at a second path.
+  const std::vector<MountTable::Other> &parts() const noexcept { return parts_; }
+
+  bool is_home(const std::string &path) const;
+  bool contain(const std::string &path) const;
+  // Returns true if the path is a home directory or contains one.
+  bool are_within(const std::string &path) const;
+  // If the path begins with a name of a home directory that contains symbolic links, returns it
+  // with the home directory's real path.
+  std::string with_real_home(const std::string &path) const;
+
+ private:
+  const MountTable mounts_;
+  std::vector<std::string> all_;
+  std::vector<MountTable::Other> parts_;
+  std::vector<std::pair<std::string, std::string>> names_;  // other names, each with the real path
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,42 @@
+// Determines which symbolic links in a definition's paths may be followed.
+//
+// A server can replace everything in a folder that it can change by a link. If such a link were
+// followed when the server, or another one, starts, it would receive the link's target. Therefore,
+// a link in such a folder is followed only if the target is in the same folder.
+//
+// Folders are compared by device and inode, so another mount or another name of the same folder is
+// recognized. A LinkRule must be used on one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/path_walk.hpp"
+
+namespace bulkhead {
+
+class LinkRule {
+ public:
+  // Adds a folder that a server can change.
+  void add(std::string folder);
+  // Follows no link that leaves its folder, because it is unknown which folders servers can change.
+  void distrust_all() { distrust_all_ = true; }
+
+  // Returns a link of `walk` that must not be followed, or null if there is none.
+  const PathWalk::Link *rejected(const PathWalk &walk) const;
+  // Returns true if a server can change the entry `path` of a folder.
+  bool can_change(const std::string &path) const;
+
+ private:
+  using Identity = std::pair<dev_t, ino_t>;
+  std::vector<Identity> around(const std::string &path) const;
+
+  std::vector<std::string> folders_;
+  mutable std::vector<Identity> known_;  // the folders' identities, once a link was found
+  bool distrust_all_ = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,207 @@
+// Tests the parts that judge symbolic links and other names of folders: PathWalk, LinkRule,
+// GrantRecord and MountTable.
+#include "sandbox/link_rule.hpp"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "sandbox/grant_record.hpp"
+#include "sandbox/paths.hpp"
+#include "sandbox/same_mounts.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A temporary folder.
+struct Folder {
+  std::string path;
+  Folder() {
+    char name[] = "/tmp/bulkhead-links-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path = real_path(name);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  std::string file(const std::string &name) const {
+    const std::string at = path + "/" + name;
+    fs::create_directories(fs::path(at).parent_path());
+    std::ofstream(at) << "text";
+    return at;
+  }
+  std::string link(const std::string &name, const std::string &target) const {
+    const std::string at = path + "/" + name;
+    fs::create_directories(fs::path(at).parent_path());
+    fs::create_symlink(target, at);
+    return at;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a walk reports each link and the same end as the kernel") {
+  const Folder f;
+  f.file("a/b/file");
+  f.link("to-a", "a");
+  f.link("a/up", "../to-a/b");
+  f.link("absolute", f.path + "/a/up/file");
+  for (const char *name :
+       {"a/b/file", "to-a/b/file", "to-a/up/file", "absolute", "a/../to-a/./up"}) {
+    const PathWalk walk = walk_path(f.path + "/" + name);
+    INFO(name);
+    CHECK(walk.exists);
+    CHECK(walk.end == real_path(f.path + "/" + name));
+  }
+  const PathWalk walk = walk_path(f.path + "/absolute");
+  REQUIRE(walk.links.size() == 3);
+  CHECK(walk.links[0].at == f.path + "/absolute");
+  CHECK(walk.links[0].last);
+  CHECK(walk.links[1].at == f.path + "/a/up");
+  CHECK_FALSE(walk.links[1].last);
+  CHECK(walk.links[2].at == f.path + "/to-a");
+  CHECK(walk_path(f.path + "/a/b/file").links.empty());
+}
+
+TEST_CASE("a walk reports where a missing path would be") {
+  const Folder f;
+  f.link("dangling", "there/file");
+  f.link("loop", "loop");
+  f.file("file");
+  const PathWalk dangling = walk_path(f.path + "/dangling");
+  CHECK_FALSE(dangling.exists);
+  CHECK(dangling.end == f.path + "/there/file");
+  CHECK(dangling.links.size() == 1);
+  const PathWalk below = walk_path(f.path + "/dangling/x");
+  CHECK(below.end == f.path + "/there/file/x");
+  CHECK_FALSE(walk_path(f.path + "/loop").exists);
+  CHECK_FALSE(walk_path(f.path + "/file/below").exists);
+  CHECK(walk_path("/").end == "/");
+}
+
+TEST_CASE("a link in a folder that servers can change must stay in that folder") {
+  const Folder f;
+  f.file("work/sub/file");
+  f.file("work/other");
+  f.file("secret");
+  f.link("work/inside", "other");
+  f.link("work/outside", "../secret");
+  f.link("work/sub/up", "../other");
+  f.link("work/away", "..");
+  f.link("mine", "secret");
+  f.link("alias", "work");
+  LinkRule rule;
+  const auto rejects = [&](const std::string &name) {
+    const PathWalk walk = walk_path(f.path + "/" + name);
+    const PathWalk::Link *link = rule.rejected(walk);
+    return link == nullptr ? std::string() : link->at.substr(f.path.size() + 1);
+  };
+  CHECK(rejects("work/outside").empty());  // no server can change the folder
+  rule.add(f.path + "/work");
+  CHECK(rejects("work/other").empty());
+  CHECK(rejects("work/inside").empty());
+  CHECK(rejects("work/sub/up").empty());
+  CHECK(rejects("mine").empty());
+  CHECK(rejects("alias/sub/file").empty());
+  CHECK(rejects("work/outside") == "work/outside");
+  CHECK(rejects("alias/outside") == "work/outside");
+  CHECK(rejects("work/away/secret") == "work/away");
+  CHECK(rejects("work/away/missing") == "work/away");
+  CHECK(rule.can_change(f.path + "/work/sub/up"));
+  CHECK_FALSE(rule.can_change(f.path + "/work"));
+  // A server that can change only the inner folder must not reach the rest of the outer folder.
+  rule.add(f.path + "/work/sub");
+  CHECK(rejects("work/sub/up") == "work/sub/up");
+  rule.distrust_all();
+  CHECK(rejects("mine").empty());  // stays in its folder
+  CHECK(rejects("work/inside").empty());
+  f.link("there/mine", "../secret");
+  CHECK(rejects("there/mine") == "there/mine");
+}
+
+TEST_CASE("the record of granted folders outlives the process and is shared") {
+  const Folder f;
+  const std::string file = GrantRecord::file_in(f.path);
+  fs::create_directories(fs::path(file).parent_path());
+  const auto view_of = [](const std::string &folder, bool writable) {
+    ChildView view;
+    ViewStep &step = view.steps.emplace_back();
+    step.path = step.source = folder;
+    step.writable = writable;
+    return view;
+  };
+  GrantRecord first(file), second(file);
+  REQUIRE(first.add(view_of("/work/a b\nc", true)));
+  REQUIRE(first.add(view_of("/work/read-only", false)));
+  REQUIRE(first.add(view_of("/work/a b\nc", true)));  // already known
+  ChildView linked = view_of("/work/d", true);
+  linked.keep_hidden = {"/work/secret"};
+  REQUIRE(second.add(linked));
+  for (GrantRecord *record : {&first, &second}) {
+    ViewRequest request;
+    record->add_to(&request);
+    std::sort(request.changeable.begin(), request.changeable.end());
+    CHECK(request.changeable == std::vector<std::string>{"/work/a b\nc", "/work/d"});
+    CHECK(request.also_hidden == std::vector<std::string>{"/work/secret"});
+    CHECK_FALSE(request.distrust_links);
+  }
+  CHECK(fs::file_size(file) == std::string("w/work/a b\nc w/work/d h/work/secret ").size());
+}
+
+TEST_CASE("a record that is full or cannot be written has a safe effect") {
+  const Folder f;
+  GrantRecord record(f.path + "/missing/file");
+  ChildView view;
+  view.steps.emplace_back().source = "/work";
+  view.steps[0].writable = true;
+  const auto added = record.add(view);
+  REQUIRE_FALSE(added);
+  CHECK(added.error().text.find(f.path + "/missing/file") != std::string::npos);
+  ViewRequest request;
+  record.add_to(&request);
+  CHECK(request.changeable == std::vector<std::string>{"/work"});  // in memory
+
+  GrantRecord full{std::string()};
+  for (std::size_t i = 0; i <= GrantRecord::most; ++i) {
+    view.steps[0].source = "/work/" + std::to_string(i);
+    view.keep_hidden = {"/hidden/" + std::to_string(i)};
+    REQUIRE(full.add(view));
+  }
+  request = {};
+  full.add_to(&request);
+  CHECK(request.distrust_links);
+  CHECK(request.changeable.size() == GrantRecord::most);
+  CHECK(request.also_hidden.size() == GrantRecord::most_hidden);
+  CHECK(request.also_hidden[0] == "/hidden/0");
+  // An invalid file adds nothing.
+  std::ofstream(f.path + "/record") << std::string("x/a\0wrelative\0w/unfinished", 25);
+  GrantRecord damaged(f.path + "/record");
+  request = {};
+  damaged.add_to(&request);
+  CHECK(request.changeable == std::vector<std::string>{"/a"});
+}
+
+TEST_CASE("a mount table finds the other paths of a folder") {
+  const MountTable table = MountTable::parse(
+      "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+      "2 1 8:2 /@home /home rw - btrfs /dev/b rw\n"
+      "3 1 8:2 / /mnt/whole rw - btrfs /dev/b rw\n"
+      "4 1 8:2 /@home/me/.config /mnt/with\\040space rw - btrfs /dev/b rw\n"
+      "5 1 8:3 /@home /other rw - ext4 /dev/c rw\n"
+      "6 1 8:2 /@home /srv/homes rw - btrfs /dev/b rw\n"
+      "broken\n");
+  const auto found = table.others("/home/me", false);
+  std::vector<std::string> text;
+  for (const MountTable::Other &other : found) text.push_back(other.at + " = " + other.inside);
+  CHECK(text == std::vector<std::string>{"/mnt/whole/@home/me = /home/me",
+                                         "/mnt/with space = /home/me/.config",
+                                         "/srv/homes/me = /home/me"});
+  CHECK(table.others("/root", false).empty());
+  CHECK(MountTable::parse("").others("/home/me", false).empty());
+}

@@ -1,0 +1,25 @@
+// Lists the cache folders of which each server has a private version.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace bulkhead {
+
+// Cache folders in the home directory. Each server has private caches so that it cannot plant a
+// program in another server's cache. `own` is the name of the private cache. `kept` lists the parts
+// of the original folder that remain readable.
+struct PrivateCache {
+  std::string_view at, own;
+  std::array<std::string_view, 3> kept;
+};
+inline constexpr PrivateCache private_caches[] = {
+    {".npm", "npm", {}},
+    {".cache", "cache", {"ms-playwright", "puppeteer", "huggingface/hub"}},
+    {".local/share/uv/tools", "uv-tools", {"*", {}, {}}},
+    {".bun/install/cache", "bun", {}},
+    {".mcp-auth", "mcp-auth", {}},
+    {".config/configstore", "configstore", {}},
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,111 @@
+#include "sandbox/view_steps.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/owned_fd.hpp"
+
+namespace bulkhead {
+namespace {
+
+using StepKind = ViewStep::Kind;
+
+// Creates a mount target in the server's private folder. Does not follow links, because the server
+// can write to that folder.
+void make_place(const std::string &own, const std::string &below, bool folder) {
+  constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  OwnedFd at(::open(own.c_str(), O_PATH | quietly));
+  for (std::size_t begin = 1; at && begin < below.size();) {
+    const std::size_t end = std::min(below.find('/', begin), below.size());
+    const std::string name = below.substr(begin, end - begin);
+    if (end == below.size() && !folder) {
+      const OwnedFd made(
+          ::openat(at.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      return;
+    }
+    ::mkdirat(at.get(), name.c_str(), 0700);
+    at = OwnedFd(::openat(at.get(), name.c_str(), O_PATH | quietly));
+    begin = end + 1;
+  }
+}
+
+bool hides(const ViewStep &step) {
+  return step.kind == StepKind::empty_folder || step.kind == StepKind::empty_file;
+}
+
+}  // namespace
+
+const ViewStep *nearest_step(const ViewSteps &steps, std::string path) {
+  for (;; path = parent_of(path)) {
+    if (const auto found = steps.find(path); found != steps.end()) return &found->second;
+    if (path == "/") return nullptr;
+  }
+}
+
+std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
+                                        const std::set<std::string> &places) {
+  std::set<std::string> folders;
+  for (const std::string &place : places) {
+    const bool in_top = std::any_of(tops.begin(), tops.end(), [&](const std::string &top) {
+      return place != top && is_within(place, top);
+    });
+    for (std::string at = parent_of(place); at != "/"; at = parent_of(at)) {
+      if (in_top && folders.contains(at)) break;
+      if (!is_folder(at)) continue;
+      folders.insert(at);
+      if (!in_top || std::find(tops.begin(), tops.end(), at) != tops.end()) break;
+    }
+  }
+  return folders;
+}
+
+void pin_parents(ViewSteps *steps) {
+  std::vector<std::string> pins;
+  for (const auto &[path, step] : *steps) {
+    const bool read_only = step.kind == StepKind::bind && !step.writable;
+    if (!hides(step) && !read_only && step.kind != StepKind::mirror) continue;
+    std::vector<std::string> parents;
+    std::string at = parent_of(path);
+    for (; at != "/" && !steps->contains(at); at = parent_of(at)) parents.push_back(at);
+    const auto above = steps->find(at);
+    if (above == steps->end()) continue;
+    const ViewStep &granted = above->second;
+    const bool changeable = granted.kind == StepKind::bind && granted.writable && !granted.instead;
+    if (changeable) pins.insert(pins.end(), parents.begin(), parents.end());
+  }
+  for (const std::string &path : pins) {
+    ViewStep &step = (*steps)[path];
+    step = {};
+    step.path = step.source = path;
+    step.writable = true;
+  }
+}
+
+void order_steps(ViewSteps *steps, ChildView *view) {
+  std::map<std::string, std::size_t> places;  // step indexes in the view, by path
+  for (auto &[path, step] : *steps) {
+    std::size_t above_at = ViewStep::no_mirror;
+    for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
+      at = parent_of(at);
+      if (const auto found = places.find(at); found != places.end()) above_at = found->second;
+    }
+    ViewStep *above = above_at == ViewStep::no_mirror ? nullptr : &view->steps[above_at];
+    const bool shown =
+        above == nullptr || above->kind == StepKind::bind || above->kind == StepKind::entry;
+    if (!shown) {
+      if (hides(step)) continue;
+      step.make = true;
+      if (above->kind == StepKind::empty_folder) above->holds = true;
+      if (step.kind == StepKind::entry) step.mirror = above_at;
+    }
+    if (above != nullptr && above->instead && step.kind == StepKind::bind) {
+      make_place(above->source, path.substr(above->path.size()), step.folder);
+    }
+    places.emplace(path, view->steps.size());
+    view->steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,36 @@
+// Completes the steps of a planned view (child_view.hpp).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sandbox/child_view.hpp"
+
+namespace bulkhead {
+
+// The steps by path, so each folder precedes its contents.
+using ViewSteps = std::map<std::string, ViewStep>;
+
+// Returns the step that determines whether a path is visible, which is the step for the path itself
+// or for its nearest parent. Returns null if there is none.
+const ViewStep *nearest_step(const ViewSteps &steps, std::string path);
+
+// Returns the folders to mirror so that the places in them stay hidden: every folder in a top that
+// contains a place, and of the other places only the nearest parent. `tops` are the home
+// directories, and the targets of links in them.
+std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
+                                        const std::set<std::string> &places);
+
+// Prevents a server from moving away a hidden or read-only path in a folder that it can change, by
+// renaming one of the path's parents: mounts each parent onto itself, because a mount point cannot
+// be renamed or removed. Files cannot be renamed from one such parent to another (EXDEV).
+void pin_parents(ViewSteps *steps);
+
+// Moves the steps to the view, in the order in which they are applied: each folder precedes its
+// contents. As a result, secrets in a granted folder stay hidden, and a path granted in a hidden
+// folder is visible. Creates mount targets in the server's private cache folders.
+void order_steps(ViewSteps *steps, ChildView *view);
+
+}  // namespace bulkhead
