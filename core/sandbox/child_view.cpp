@@ -25,11 +25,8 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-// Some folders' entries are shown individually. This is the maximum number of entries shown per
-// folder.
-constexpr std::size_t most_kept = 64;
-// Maximum number of visible entries in a mirrored folder.
-constexpr std::size_t most_mirrored = 4096;
+constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
+constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
 
 class Planner {
  public:
@@ -53,7 +50,8 @@ class Planner {
     if (policy_.mode == Mode::strict) {
       cover_all_but_the_system();
     } else {
-      cover_run();
+      for (const char *folder : {"/run", "/var/run"}) cover(folder);
+      for (ViewStep &link : links_in("/run")) steps_[link.path] = std::move(link);
       hide_secrets_of_root();
     }
     hide_services();
@@ -134,12 +132,6 @@ class Planner {
       for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
     }
     if (!covered) put(Kind::mirror, home);
-  }
-
-  // Hides /run except for its symbolic links, which give access to nothing in it.
-  void cover_run() {
-    for (const char *folder : {"/run", "/var/run"}) cover(folder);
-    for (ViewStep &link : links_in("/run")) steps_[link.path] = std::move(link);
   }
 
   void hide_everywhere(const std::string &secret) {
