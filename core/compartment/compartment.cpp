@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 
 #include "base/idle_memory.hpp"
@@ -34,30 +35,15 @@ constexpr int slice_timeout_ms = 10'000;
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
 // The environment variables to keep. Child programs may need them, and so may libraries that open
-// connections. The sandboxes of servers hide the sockets that the last variables name.
-constexpr const char *kept_variables[] = {"HOME",
-                                          "LANG",
-                                          "LOGNAME",
-                                          "PATH",
-                                          "SHELL",
-                                          "TERM",
-                                          "USER",
-                                          "http_proxy",
-                                          "HTTP_PROXY",
-                                          "https_proxy",
-                                          "HTTPS_PROXY",
-                                          "all_proxy",
-                                          "ALL_PROXY",
-                                          "no_proxy",
-                                          "NO_PROXY",
-                                          "SSL_CERT_FILE",
-                                          "SSL_CERT_DIR",
-                                          "CURL_CA_BUNDLE",
-                                          "SSH_AUTH_SOCK",
-                                          "XDG_RUNTIME_DIR",
-                                          "DBUS_SESSION_BUS_ADDRESS",
-                                          "DOCKER_HOST",
-                                          "CONTAINER_HOST"};
+// connections.
+constexpr const char *kept_variables[] = {
+    "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
+    "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
+    "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+// Kept where servers are started: their sandboxes hide the sockets that these variables name.
+constexpr const char *socket_variables[] = {"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR",
+                                            "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+                                            "CONTAINER_HOST"};
 
 // Sends one log line as a packet. Never blocks: if the socket's buffer is full, the line is
 // dropped. Thread-safe.
@@ -98,12 +84,14 @@ std::vector<OwnedFd> open_certificates() {
   return opened;
 }
 
-void take_variables_over(bool wanted) {
+void take_variables_over(const SlicePrivileges &may) {
   std::vector<std::pair<std::string, std::string>> kept;
-  for (const char *name : kept_variables) {
-    const char *value = wanted ? std::getenv(name) : nullptr;
-    if (value != nullptr) kept.emplace_back(name, value);
-  }
+  const auto keep = [&kept](const char *name) {
+    if (const char *value = std::getenv(name)) kept.emplace_back(name, value);
+  };
+  if (may.network || may.exec)
+    std::for_each(std::begin(kept_variables), std::end(kept_variables), keep);
+  if (may.exec) std::for_each(std::begin(socket_variables), std::end(socket_variables), keep);
   clear_environment();
   for (const auto &[name, value] : kept) ::setenv(name.c_str(), value.c_str(), 1);
 }
@@ -462,7 +450,7 @@ int run_compartment(const MakeService &make_service) {
     passed.reset();
   }
   close_other_descriptors(keep);
-  take_variables_over(slice.privileges.network || slice.privileges.exec);
+  take_variables_over(slice.privileges);
   // Control groups must be created before confinement. Afterwards, not even root can create them in
   // folders that other users own.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;

@@ -48,8 +48,10 @@ bool has_own_url(std::string_view word, const std::vector<std::string> &listens)
   return false;
 }
 
-// Returns true if the words run `bulkhead` with the command `stdio`. A shell command is one word,
-// so each word is split. The value of an option is not a command, as in "--transport stdio".
+// Returns true if the words run `bulkhead` with the command `stdio`, which must be the first word
+// after the program that is no option. A shell command is one word, so each word is split. The
+// value of an option is neither a program nor a command, as in "--directory ~/bulkhead" or
+// "--transport stdio".
 bool runs_bulkhead_stdio(const std::vector<std::string_view> &words) {
   bool program = false, option = false;
   for (std::string_view word : words) {
@@ -59,8 +61,9 @@ bool runs_bulkhead_stdio(const std::vector<std::string_view> &words) {
       word.remove_prefix(std::min(end + 1, word.size()));
       if (part.empty()) continue;
       if (program && !option && part == "stdio") return true;
-      program = program || last_part(part) == "bulkhead";
-      option = part.starts_with('-');
+      const bool is_option = part.starts_with('-');
+      if (!is_option && !option) program = last_part(part) == "bulkhead";
+      option = is_option && part != "-c" && part.find('=') == part.npos;
     }
   }
   return false;
@@ -70,7 +73,8 @@ bool runs_bulkhead_stdio(const std::vector<std::string_view> &words) {
 
 bool is_this_gateway(const std::vector<std::string_view> &words,
                      const std::vector<std::string> &listens) {
-  if (!words.empty() && last_part(words.front()) == "bulkhead") return true;
+  const bool url = !words.empty() && words.front().find("://") != std::string_view::npos;
+  if (!words.empty() && !url && last_part(words.front()) == "bulkhead") return true;
   return runs_bulkhead_stdio(words) ||
          std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return has_own_url(word, listens); });

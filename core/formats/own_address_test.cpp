@@ -42,16 +42,21 @@ TEST_CASE("other URLs are not recognized as the gateway") {
 }
 
 TEST_CASE("a command line that runs `bulkhead stdio` is recognized, also behind other programs") {
-  for (const Words &words : {Words{"bulkhead", "stdio"}, Words{"/opt/bin/bulkhead", "relay"},
-                             Words{"/usr/bin/env", "bulkhead", "stdio"},
-                             Words{"/usr/bin/env", "A=b", "bulkhead", "stdio"},
-                             Words{"bash", "-c", "cd /x && exec /opt/bulkhead  stdio --own"},
-                             Words{"sh", "-c", "\"$HOME/bin/bulkhead\" 'stdio'"},
-                             Words{"sh", "-c", "bulkhead \"$@\"", "x", "stdio"}})
+  for (const Words &words :
+       {Words{"bulkhead", "stdio"}, Words{"/opt/bin/bulkhead", "relay"},
+        Words{"/usr/bin/env", "bulkhead", "stdio"},
+        Words{"/usr/bin/env", "A=b", "bulkhead", "stdio"},
+        Words{"bash", "-c", "cd /x && exec /opt/bulkhead  stdio --own"},
+        Words{"sh", "-c", "\"$HOME/bin/bulkhead\" 'stdio'"}, Words{"sh", "-c", "bulkhead stdio"},
+        Words{"env", "bulkhead", "--profile", "p", "stdio"}})
     CHECK(is_this_gateway(words, {}));
   for (const Words &words :
        {Words{"npx", "server", "--dir", "/work/bulkhead", "--transport", "stdio"},
         Words{"npx", "server", "/work/bulkhead"}, Words{"npx", "server", "stdio"}, Words{},
+        Words{"uv", "--directory", "/home/me/bulkhead", "run", "server", "stdio"},
+        Words{"docker", "run", "--mount", "type=bind,src=/work/bulkhead", "server", "stdio"},
+        Words{"npx", "server", "/work/bulkhead", "x", "stdio"},
+        Words{"https://gw.corp.example/bulkhead"}, Words{"http://x/?u=/bulkhead"},
         Words{"bulkhead-notes", "stdio"}, Words{"npx", "stdio", "bulkhead"}})
     CHECK_FALSE(is_this_gateway(words, {}));
 }

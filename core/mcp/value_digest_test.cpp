@@ -246,10 +246,10 @@ TEST_CASE("value digest: limits and invalid text") {
     CHECK_FALSE(value_digest(bad));
   }
   std::string wide = "{";
-  for (int i = 0; i < 20000; ++i) wide += '"' + std::to_string(i * 7919 % 20000) + "\":0,";
+  for (int i = 0; i < 4000; ++i) wide += '"' + std::to_string(i * 7919 % 4000) + "\":0,";
   wide.back() = '}';
   std::string sorted = "{";
-  for (int i = 0; i < 20000; ++i) sorted += '"' + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 4000; ++i) sorted += '"' + std::to_string(i) + "\":0,";
   sorted.back() = '}';
   CHECK(value_digest(wide) == value_digest(sorted));
 }

@@ -77,13 +77,14 @@ class ForeignFinder {
     if (text.starts_with('-')) text = text.substr(text.find('=') + 1);
     const std::string name(dollar_name(text));
     if (name.empty()) return;
-    std::string what = "`$" + name + "` is not a reference here; ";
+    // The name is not quoted: the value may be a password that begins with "$".
+    std::string what = "`$NAME` is not a reference here; ";
     if (expands) {
-      what += "write `${" + name + "}`" + std::string(kOrImport);
+      what += "write `${NAME}`" + std::string(kOrImport);
     } else {
       what +=
-          "references in args are not expanded: write the value itself, or pass it in env as `${" +
-          name + "}`";
+          "references in args are not expanded: write the value itself, or pass it in env as "
+          "`${NAME}`";
     }
     add(value, path, std::move(what));
   }

@@ -27,21 +27,19 @@ std::vector<std::string> foreign_in(const std::string &json) {
 
 TEST_CASE("Gemini's $NAME is reported with the remedy, wherever a value consists of it") {
   const std::string import = ", or import the file with `bulkhead import`";
-  CHECK(
-      foreign_in(R"({"httpUrl": "$URL_OF", "headers": {"Authorization": "Bearer $TICKS_TOKEN"},
+  CHECK(foreign_in(R"({"httpUrl": "$URL_OF", "headers": {"Authorization": "Bearer $TICKS_TOKEN"},
                        "env": {"K": "$KEY_1"}})") ==
-      std::vector<std::string>{
-          "httpUrl: `$URL_OF` is not a reference here; write `${URL_OF}`" + import,
-          "headers.Authorization: `$TICKS_TOKEN` is not a reference here; write `${TICKS_TOKEN}`" +
-              import,
-          "env.K: `$KEY_1` is not a reference here; write `${KEY_1}`" + import});
+        std::vector<std::string>{
+            "httpUrl: `$NAME` is not a reference here; write `${NAME}`" + import,
+            "headers.Authorization: `$NAME` is not a reference here; write `${NAME}`" + import,
+            "env.K: `$NAME` is not a reference here; write `${NAME}`" + import});
   const std::string in_args =
       " is not a reference here; references in args are not expanded: write the value itself, or "
       "pass it in env as ";
   CHECK(foreign_in(
             R"({"command": "x", "args": ["--key", "$API_KEY", "--t=$TOKEN", "-c", "$CMD"]})") ==
-        std::vector<std::string>{"args[1]: `$API_KEY`" + in_args + "`${API_KEY}`",
-                                 "args[2]: `$TOKEN`" + in_args + "`${TOKEN}`"});
+        std::vector<std::string>{"args[1]: `$NAME`" + in_args + "`${NAME}`",
+                                 "args[2]: `$NAME`" + in_args + "`${NAME}`"});
 }
 
 TEST_CASE("VS Code's variables are reported where they are not expanded") {

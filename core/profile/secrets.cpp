@@ -109,7 +109,11 @@ bool only_references(std::string_view value) {
   value.remove_prefix(auth_scheme(value).size());
   while (value.starts_with("${")) {
     const std::size_t end = value.find('}');
-    if (end == std::string_view::npos || value.substr(0, end).find(":-") != std::string_view::npos)
+    constexpr std::string_view plain =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:";
+    if (end == std::string_view::npos ||
+        value.substr(0, end).find(":-") != std::string_view::npos ||
+        value.substr(2, end - 2).find_first_not_of(plain) != std::string_view::npos)
       return false;
     value.remove_prefix(end + 1);
   }

@@ -149,8 +149,7 @@ std::string unapproved_note(const ServerStatus &server) {
   return counted(server.unapproved_tools, "tool") +
          (server.unapproved_hidden
               ? std::string(one ? " is" : " are") + " hidden until approved: `bulkhead pins`"
-              : std::string(one ? " differs from its pin" : " differ from their pins") +
-                    ": `bulkhead pins`");
+              : std::string(one ? " is" : " are") + " not approved: `bulkhead pins`");
 }
 
 namespace {
@@ -162,7 +161,8 @@ std::string with_notes(const ServerStatus &server, std::string out) {
   };
   add(unapproved_note(server));
   if (server.connections > 1) {
-    add(counted(server.connections, server.type == "stdio" ? "process" : "connection"));
+    add(std::to_string(server.connections) +
+        (server.type == "stdio" ? " processes" : " connections"));
   }
   if (server.requested_roots) add("requests roots; roots is \"off\"");
   return out;

@@ -60,11 +60,11 @@ std::expected<std::string, std::string> explain(const Lists &lists, std::string_
   const bool judged = *on == "mcp.request" && *method != "resources/unsubscribe" &&
                       *method != "tasks/get" && *method != "tasks/result" &&
                       *method != "tasks/cancel";
+  const bool of_tool = *method == "tools/call" || *method == "tasks/update";
   std::string out;
   Writer writer(&out);
   writer.begin_object();
-  put_answer(writer, "request",
-             judged ? lists.decide(*server, *method == "tools/call" ? *name : "") : Decision{});
+  put_answer(writer, "request", judged ? lists.decide(*server, of_tool ? *name : "") : Decision{});
   if (json.HasMember("result")) put_answer(writer, "response", {});
   writer.end_object();
   return out;

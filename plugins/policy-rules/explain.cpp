@@ -194,9 +194,12 @@ std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge
   if (described.has_result) {
     looks.clear();
     const std::string_view result = described.result;
-    verdict = set.refuses_large && judge.is_large(set, Event::response, call, result)
+    Call of_result = call;  // the gateway passes a result without the params of its request
+    of_result.arguments = of_result.meta = of_result.extra = {};
+    of_result.argument = of_result.context = of_result.definition = {};
+    verdict = set.refuses_large && judge.is_large(set, Event::response, of_result, result)
                   ? judge.refuse_large(set)
-                  : judge.observe(set, call, result, &looks);
+                  : judge.observe(set, of_result, result, &looks);
     put_answer(writer, "response", verdict, looks);
   }
   writer.end_object();

@@ -195,7 +195,20 @@ TEST_CASE("response rules have their own roots") {
   CHECK(said("mcp.response.text.matches('[0-9]+')", ok) == "block r");
   CHECK(said("mcp.response.structured.n == 1", ok) == "block r");
   CHECK(said("has(mcp.response.structured)", R"({"content":[]})") == "allow");
-  CHECK(said("mcp.response.content[0].text == 'x'", R"({"contents":[{"text":"x"}]})") == "block r");
+  // A server cannot hide its content behind the member of another method.
+  World w(rules(R"j({"r":{"on":"mcp.response","decision":"block",)j"
+                R"j("if":"mcp.response.content.exists(c, c.text == 'x')"}})j"));
+  for (const auto &[method, name] : {std::pair{"tools/call", "content"},
+                                     {"resources/read", "contents"},
+                                     {"prompts/get", "messages"}}) {
+    std::string result = "{";
+    for (const std::string other : {"content", "contents", "messages"}) {
+      if (other != name) result += "\"" + other + "\":[],";
+    }
+    result += "\"" + std::string(name) + R"(":[{"text":"x"}]})";
+    INFO(method << result);
+    CHECK(w.observe("s", "t", result, method) == "block r");
+  }
   CHECK(said("mcp.request.tool_name == 't' && client.principal == 'anna'", "{}") == "block r");
 }
 

@@ -37,12 +37,14 @@ void append_strings(const rapidjson::Value &value, std::string *out) {
   }
 }
 
-const rapidjson::Value &content_of(const rapidjson::Value &result) {
-  for (const std::string_view name : kContentNames) {
-    const rapidjson::Value *found = member(result, name);
-    if (found != nullptr && found->IsArray()) return *found;
-  }
-  return empty_array();
+// Returns the content of the result, in the member that a result of this method has. A server
+// could add the others to hide it.
+const rapidjson::Value &content_of(const rapidjson::Value &result, std::string_view method) {
+  const std::string_view name = method == "resources/read" ? "contents"
+                                : method == "prompts/get"  ? "messages"
+                                                           : "content";
+  const rapidjson::Value *found = member(result, name);
+  return found != nullptr && found->IsArray() ? *found : empty_array();
 }
 
 }  // namespace
@@ -149,7 +151,7 @@ void Question::fill_response() {
   const bool is_error = flag != nullptr && flag->IsBool() && flag->GetBool();
   values_[kIsError] = Value::of(is_error);
   values_[kStatus] = Value::string(is_error ? "error" : "ok");
-  values_[kContent] = cel::json_value(content_of(result));
+  values_[kContent] = cel::json_value(content_of(result, call_->method));
   const rapidjson::Value *structured = member(result, "structuredContent");
   values_[kStructured] = structured != nullptr ? cel::json_value(*structured) : Value::absent();
   response_text_.clear();

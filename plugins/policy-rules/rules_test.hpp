@@ -98,8 +98,11 @@ struct World {
                      std::string_view arguments = "{}") {
     return decide(call(server, tool, arguments));
   }
-  std::string observe(std::string_view server, std::string_view tool, std::string_view result) {
-    return shown(judge.observe(set, call(server, tool), result));
+  std::string observe(std::string_view server, std::string_view tool, std::string_view result,
+                      std::string_view method = "tools/call") {
+    Call of_result = call(server, tool);
+    of_result.method = method;
+    return shown(judge.observe(set, of_result, result));
   }
   bool shows(std::string_view server, std::string_view tool) {
     return judge.shows(set, call(server, tool, ""));

@@ -152,7 +152,7 @@ both('status and doctor name the servers whose tools differ from their pins', as
   reload(gateway);
   await until('the changes are counted', () => servers().changed[0] === 2);
   assert.deepEqual(servers(), { changed: [2, false], same: [0, false] });
-  assert.match(line('changed'), /ready .*2 tools differ from their pins: `bulkhead pins`/);
+  assert.match(line('changed'), /ready .*2 tools are not approved: `bulkhead pins`/);
   assert.doesNotMatch(line('same'), /pins/);
 
   write(gateway, profile('enforce', 'text 1'));
