@@ -62,6 +62,15 @@ std::string with_settings(const std::string &toml, const std::string &lines) {
   return out.insert(toml.find('\n', header) + 1, lines);
 }
 
+// Returns the definition without the lines with which the import has disabled it.
+std::string enabled_again(const std::string &toml) {
+  constexpr std::string_view last = "\ndisabled = true\n";
+  const std::size_t begin = toml.find("\n# starts the same program as ");
+  const std::size_t end = toml.find(last, begin);
+  if (begin == toml.npos || end == toml.npos) return toml;
+  return toml.substr(0, begin + 1) + toml.substr(end + last.size());
+}
+
 class Merger {
  public:
   Merger(ProfileLayer file, bool replace)
@@ -86,9 +95,12 @@ class Merger {
                      : replace_                 ? State::replaced
                                                 : State::differs;
     }
+    const std::string toml = text_of(merged);
+    const Node written = servers_in({"import", "import.toml", toml});
+    if (there != nullptr) there = written.find(server.name);
     const bool stays = merged.state == State::kept || merged.state == State::differs;
     if (const Node *used = stays ? here : there) merged.disabled = is_disabled(*used);
-    if (auto done = write(merged); !done) return done;
+    if (auto done = write(merged, toml); !done) return done;
     out_.servers.push_back(std::move(merged));
     return {};
   }
@@ -107,8 +119,21 @@ class Merger {
     return definition != nullptr && definition_differences(base, *definition).empty();
   }
 
-  Result<void> write(const MergedServer &merged) {
-    std::string tables = merged.from->toml;
+  // Of two definitions that start the same program, the import disables the second one. It stays
+  // enabled if the profile does not take the first one, or has the second one already, whose own
+  // setting is then kept.
+  std::string text_of(const MergedServer &merged) const {
+    const ImportedServer &server = *merged.from;
+    const auto twin = std::find_if(out_.servers.begin(), out_.servers.end(), [&](const auto &one) {
+      return !server.same_as.empty() && one.from->name == server.same_as;
+    });
+    const bool absent = twin != out_.servers.end() &&
+                        (twin->state == State::differs || twin->state == State::refused);
+    return absent || merged.state == State::replaced ? enabled_again(server.toml) : server.toml;
+  }
+
+  Result<void> write(const MergedServer &merged, const std::string &toml) {
+    std::string tables = toml;
     if (merged.state == State::replaced) {
       const Node definition = servers_in({"import", "import.toml", tables});
       tables = with_settings(

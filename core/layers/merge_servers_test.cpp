@@ -135,6 +135,32 @@ TEST_CASE("a replaced server keeps the settings that only the profile has") {
   CHECK(b.disabled);
 }
 
+TEST_CASE("a duplicate is disabled only if the profile takes the server that it duplicates") {
+  const std::string body =
+      "# starts the same program as time (differs in: timeout)\n"
+      "disabled = true\ncommand = \"t\"\ntimeout = 9000\n";
+  ImportedServer first = imported_server("time", "command = \"t\"\n"),
+                 second = imported_server("time-2", body);
+  second.same_as = "time";
+  const auto disabled_in = [&](const std::string &profile, bool replace) {
+    const auto merge = merge_servers({"file", "p.toml", profile}, {first, second}, replace);
+    REQUIRE(merge);
+    INFO(merge->text);
+    const Profile read = good({{"file", "p.toml", merge->text}});
+    for (const ServerDef &server : read.servers) {
+      if (server.name == "time-2") return server.disabled;
+    }
+    FAIL("there is no time-2");
+    return false;
+  };
+  CHECK(disabled_in("", false));
+  CHECK(disabled_in("[mcpServers.time]\ncommand = \"t\"\n", false));
+  CHECK_FALSE(disabled_in("[mcpServers.time]\ncommand = \"another\"\n", false));
+  const std::string enabled = "[mcpServers.time-2]\ncommand = \"old\"\n";
+  CHECK_FALSE(disabled_in(enabled, true));
+  CHECK(disabled_in(enabled + "disabled = true\n", true));
+}
+
 TEST_CASE("a replaced server of another type keeps only the settings that its type can have") {
   const ProfileLayer file{"file", "p.toml",
                           "[mcpServers.a]\ncommand = \"x\"\nnetwork = false\n"

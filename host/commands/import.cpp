@@ -137,7 +137,7 @@ std::string about_servers(const Import &import) {
     if (server.state == State::replaced)
       out += "Replaced: " + name + " by the definition in " + there +
              " (differed in: " + listed(server.differences) + ")\n";
-    if (server.state == State::added && !server.from->same_as.empty())
+    if (server.state == State::added && !server.from->same_as.empty() && server.disabled)
       out += name + " starts the same program as " + printable(server.from->same_as) +
              " (differs in: " + listed(server.from->differences) + "); it was added as disabled\n";
     if (server.state == State::refused)
