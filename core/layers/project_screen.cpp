@@ -40,8 +40,9 @@ void resolve_cwd(Member &entry, const std::string &file) {
 
 class Screen {
  public:
-  Screen(const ProfileLayer &layer, const Node &below, Diagnostics &diagnostics)
-      : layer_(layer), below_(below), diagnostics_(diagnostics) {}
+  Screen(const ProfileLayer &layer, const Node &below, const std::vector<std::string> &listens,
+         Diagnostics &diagnostics)
+      : layer_(layer), below_(below), listens_(listens), diagnostics_(diagnostics) {}
 
   Node use(Node &&root, std::vector<Unapproved> *unapproved) {
     Node out(Kind::table, root.place);
@@ -97,10 +98,10 @@ class Screen {
       diagnostics_.note(entry.place, name + "a tools plugin has the same name");
       return false;
     }
-    // A project may configure clients to start the gateway, but here the gateway would start itself
-    // recursively.
-    if (entry.value.kind == Kind::table && is_this_gateway(entry.value, {})) {
-      diagnostics_.note(entry.place, name + "it would start this gateway again");
+    // A project may configure clients to start the gateway or to connect to it, but here the
+    // gateway would do so with itself.
+    if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens_)) {
+      diagnostics_.note(entry.place, name + "it is this gateway");
       return false;
     }
     return true;
@@ -114,6 +115,7 @@ class Screen {
 
   const ProfileLayer &layer_;
   const Node &below_;
+  const std::vector<std::string> &listens_;
   Diagnostics &diagnostics_;
 };
 
@@ -134,8 +136,9 @@ std::string shell_word(std::string_view text) {
 }  // namespace
 
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
-                    std::vector<Unapproved> *unapproved, Diagnostics &diagnostics) {
-  return Screen(layer, below, diagnostics).use(std::move(root), unapproved);
+                    const std::vector<std::string> &listens, std::vector<Unapproved> *unapproved,
+                    Diagnostics &diagnostics) {
+  return Screen(layer, below, listens, diagnostics).use(std::move(root), unapproved);
 }
 
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context) {

@@ -18,7 +18,8 @@ struct Unapproved {
 // `below`, the merged lower layers. Drops all other sections. Moves unapproved servers to
 // *unapproved. A note lists everything else that was dropped.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
-                    std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
+                    const std::vector<std::string> &listens, std::vector<Unapproved> *unapproved,
+                    Diagnostics &diagnostics);
 
 // Adds unapproved servers to the profile as disabled servers without a definition. Each of them
 // shows the command with which it can be approved.

@@ -183,8 +183,21 @@ TEST_CASE("a project adds only servers, and never a server that the user already
     CHECK(has(notes, "skipped: state_dir, plugin_dirs, limits, tools, connectors, naming"));
     CHECK(has(notes, "\"github\" of the project is skipped: your profile has"));
     CHECK(has(notes, "\"files\" of the project is skipped: a tools plugin"));
-    CHECK(has(notes, "\"self\" of the project is skipped: it would start this gateway"));
+    CHECK(has(notes, "\"self\" of the project is skipped: it is this gateway"));
   }
+}
+
+TEST_CASE("a project's entry for the gateway's own address is dropped") {
+  const ProfileLayer own{"file", "p.toml",
+                         "[transports.http]\nplugin = \"transport-http\"\n"
+                         "listen = \"127.0.0.1:18808\"\n"};
+  const Profile profile =
+      good({own, project(R"x({"servers": {"self": {"url": "http://localhost:18808/mcp"},
+                                     "other": {"url": "http://localhost:18809/mcp"}}})x")});
+  CHECK(names(profile) == "other");
+  CHECK(std::any_of(profile.notes.begin(), profile.notes.end(), [](const std::string &note) {
+    return note.find("\"self\" of the project is skipped: it is this gateway") != note.npos;
+  }));
 }
 
 TEST_CASE("directives in a project file are dropped and do not prevent a start") {

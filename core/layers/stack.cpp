@@ -160,7 +160,8 @@ void LayerStack::add(std::size_t index) {
   if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
   if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);
   if (layer.project) {
-    tree = screen_project(std::move(tree), layer, root, &unapproved, diagnostics_);
+    tree =
+        screen_project(std::move(tree), layer, root, listen_addresses_, &unapproved, diagnostics_);
     translate_capsem_keys(tree, false, false, diagnostics_);
   }
   if (layer.detected) screen_detected(tree, root, listen_addresses_, diagnostics_);

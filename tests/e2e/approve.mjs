@@ -363,7 +363,7 @@ test('a project defines servers only, and never replaces those of the profile', 
   await usable(gateway, t);
   assert.match(gateway.stderr(), /skipped: state_dir, plugin_dirs, tools/);
   assert.match(gateway.stderr(), /your profile has a server with that name/);
-  assert.match(gateway.stderr(), /would start this gateway again/);
+  assert.match(gateway.stderr(), /self" of the project is skipped: it is this gateway/);
   assert.ok(!existsSync(marker));
   assert.ok(!readdirSync(t.dir).includes('evil-state'));
 });
