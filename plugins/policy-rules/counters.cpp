@@ -114,8 +114,10 @@ EvictionOrder *Counters::order_of(const Budget &budget) {
 void Counters::make_room(std::uint64_t now_ms) {
   sweep(now_ms);
   if (counts_.size() < kMaxCounts) return;
-  const std::string *key = by_session_.next();
-  if (key == nullptr) key = by_process_.next();
+  // With fewer counts, each would be evicted before it has counted anything.
+  if (by_session_.size() + by_process_.size() < kMaxCounts / 16) return;
+  const bool session = by_session_.largest() >= by_process_.largest();
+  const std::string *key = (session ? by_session_ : by_process_).next();
   if (key != nullptr) erase(counts_.find(*key));
 }
 

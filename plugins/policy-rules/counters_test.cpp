@@ -381,6 +381,31 @@ TEST_CASE("if no count can be evicted, calls that require a new count are blocke
   CHECK(w.decide(of_principal("anna", 1)) == "allow");
 }
 
+TEST_CASE("a flood of process names does not evict another client's session counts") {
+  World w(rules(R"j({
+    "kept": {"on": "mcp.request", "if": "mcp.request.tool_name == 'kept'", "decision": "block",
+             "over": {"calls": 1, "by": ["session"]}},
+    "many": {"on": "mcp.request", "if": "mcp.request.tool_name == 't'", "decision": "block",
+             "over": {"calls": 2, "by": ["process"]}}})j"));
+  CHECK(w.decide(of_principal("bert", 1, "kept")) == "allow");
+  flood(w, "anna", Counters::kMaxCounts + 1000);
+  CHECK(w.decide(of_principal("bert", 1, "kept")) == "block kept");
+}
+
+TEST_CASE("if few counts can be evicted, limits hold for the sessions that have one") {
+  World w(rules(R"j({
+    "all": {"on": "mcp.request", "if": "mcp.request.tool_name == 't'", "decision": "block",
+            "over": {"calls": 100, "by": ["principal"]}},
+    "kept": {"on": "mcp.request", "if": "mcp.request.tool_name == 'kept'", "decision": "block",
+             "over": {"calls": 1, "by": ["session"]}}})j"));
+  CHECK(w.decide(of_principal("bert", 1, "kept")) == "allow");
+  for (std::size_t i = 0; i + 1 < Counters::kMaxCounts; ++i) {
+    w.decide(of_principal(std::to_string(i), 1));
+  }
+  CHECK(w.decide(of_principal("carl", 2, "kept")) == "block kept");  // no room for another count
+  CHECK(w.decide(of_principal("bert", 1, "kept")) == "block kept");
+}
+
 TEST_CASE("the least recently used count of the principal with the most counts is evicted first") {
   EvictionOrder order;
   CHECK(order.next() == nullptr);

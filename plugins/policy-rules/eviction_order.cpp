@@ -11,6 +11,7 @@ EvictionOrder::Place EvictionOrder::add(std::string_view principal, const std::s
   by_size_.erase({group.keys.size(), group.principal});
   group.keys.push_back(&key);
   by_size_.insert({group.keys.size(), group.principal});
+  ++size_;
   return {&group, std::prev(group.keys.end())};
 }
 
@@ -23,6 +24,7 @@ void EvictionOrder::remove(const Place &place) {
   Group &group = *place.group;
   by_size_.erase({group.keys.size(), group.principal});
   group.keys.erase(place.at);
+  --size_;
   if (group.keys.empty()) {
     groups_.erase(groups_.find(group.principal));
   } else {

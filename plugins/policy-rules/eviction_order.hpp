@@ -37,9 +37,13 @@ class EvictionOrder {
   void remove(const Place &place);
   // Returns the key of the count to evict, or nullptr if there is none.
   const std::string *next() const;
+  // The number of counts, and that of the principal with the most.
+  std::size_t size() const noexcept { return size_; }
+  std::size_t largest() const noexcept { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }
 
  private:
-  std::map<std::string, Group, std::less<>> groups_;            // by principal; none is empty
+  std::map<std::string, Group, std::less<>> groups_;  // by principal; none is empty
+  std::size_t size_ = 0;
   std::set<std::pair<std::size_t, std::string_view>> by_size_;  // number of keys, principal
 };
 
