@@ -86,6 +86,17 @@ struct Place {
              (is_within(path, step.path) || is_within(step.path, path));
     });
   }
+  // Returns true if the path or a part of it is visible: no hidden folder or file takes its place.
+  bool shows(const std::string &path) const {
+    return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
+      return step.kind != Kind::empty_folder && step.kind != Kind::empty_file &&
+             is_within(step.path, path);
+    });
+  }
+  bool notes(const std::string &start) const {
+    return std::any_of(view.notes.begin(), view.notes.end(),
+                       [&](const std::string &line) { return line.starts_with(start); });
+  }
   bool reports(const std::string &start) const {
     return std::any_of(view.ignored.begin(), view.ignored.end(),
                        [&](const std::string &line) { return line.starts_with(start); });
@@ -427,4 +438,56 @@ TEST_CASE("the folder of root's host keys is mirrored even if it contains no key
   p.request.user = 0;
   if (!fs::exists("/etc/ssh")) return;
   CHECK(p.plan().kind("/etc/ssh") == Kind::mirror);
+}
+
+TEST_CASE("the home directory of a definition uncovers nothing") {
+  const std::string target = GENERATE(".ssh", ".config/bulkhead", "state/cache", "gone/.aws");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".config/bulkhead/token");
+  p.file("state/cache/other");
+  p.file("work/file");
+  p.request.own = {p.at(".config/bulkhead"), p.at("state")};
+  p.link("gone", ".");
+  p.policy.home = p.link("work/home", p.at(target));
+  p.policy.env_values = {p.policy.home};
+  SECTION("in a folder that is named") {
+    p.policy.args = {p.at("work")};
+  }
+  SECTION("in a folder that another server can change") {
+    p.request.changeable = {p.at("work")};
+  }
+  SECTION("in a folder of the user") {}
+  p.plan();
+  INFO(target);
+  CHECK_FALSE(p.shows(p.at(target.starts_with("gone") ? ".aws" : target)));
+  CHECK(p.notes("its HOME " + p.policy.home + " is not treated as a home directory"));
+}
+
+TEST_CASE("the home directory of a definition may be in a hidden folder or contain one") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".claude/settings");
+  p.file(".claude/x/file");
+  p.policy.home = p.at(".claude/x");
+  p.policy.env_values = {p.policy.home};
+  p.plan();
+  CHECK(p.grants(p.at(".claude/x")));
+  CHECK_FALSE(p.shows(p.at(".claude/settings")));
+  CHECK_FALSE(p.kind(p.at(".claude")) == Kind::mirror);
+  CHECK(p.notes("its HOME " + p.policy.home));
+  // The secrets in it are hidden even if it is not treated as a home directory.
+  p.file("project/.ssh/id_rsa");
+  p.request.own = {p.file("project/etc/gateway.json")};
+  p.policy.home = p.at("project");
+  p.policy.env_values = {p.policy.home};
+  p.plan();
+  CHECK(p.grants(p.at("project")));
+  CHECK(p.kind(p.at("project/.ssh")) == Kind::empty_folder);
+  CHECK_FALSE(p.shows(p.at("project/etc/gateway.json")));
+  CHECK(p.notes("its HOME " + p.policy.home));
+  p.request.own.clear();
+  p.plan();
+  CHECK(p.kind(p.at("project/.ssh")) == Kind::empty_folder);
+  CHECK(p.view.notes.empty());
 }

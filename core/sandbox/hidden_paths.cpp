@@ -39,7 +39,7 @@ std::string HiddenPaths::add(const std::string &path) {
   const bool linked =
       found.empty() ? is_link(place.path.substr(0, place.known)) : found != place.path;
   if (linked || place.path != path) return add_linked(path);
-  if (homes_.are_within(path)) return {};
+  if (homes_.of_gateway_are_within(path)) return {};
   all_.insert(path);
   return found;
 }
@@ -47,7 +47,7 @@ std::string HiddenPaths::add(const std::string &path) {
 std::string HiddenPaths::add_linked(const std::string &path) {
   const PathWalk walk = walk_path(path);
   const auto add_one = [&](const std::string &place) {
-    if (homes_.are_within(place)) return;
+    if (homes_.of_gateway_are_within(place)) return;
     all_.insert(place);
     if (place != path) names_.emplace_back(place, path);
   };
@@ -57,7 +57,7 @@ std::string HiddenPaths::add_linked(const std::string &path) {
   }
   // A server may have created the link. Hiding a system folder would prevent all servers from
   // starting.
-  const bool usable = !homes_.are_within(walk.end) &&
+  const bool usable = !homes_.of_gateway_are_within(walk.end) &&
                       !(is_closed(walk.end) && is_folder(walk.end) && !walk.links.empty());
   if (!usable) return {};
   add_one(walk.end);

@@ -17,9 +17,9 @@ class HiddenPaths {
   // The arguments are borrowed. `places` may be null.
   HiddenPaths(const HomeFolders &homes, KnownPlaces *places) : homes_(homes), places_(places) {}
 
-  // Adds a path, which need not exist. Ignores home directories, folders that contain one, and
-  // links to system folders. Returns the real path if it exists and is to be covered, or an empty
-  // string.
+  // Adds a path, which need not exist. Ignores the home directories of the gateway, folders that
+  // contain one, and links to system folders. Returns the real path if it exists and is to be
+  // covered, or an empty string.
   std::string add(const std::string &path);
   // Treats this folder like a home directory when it is mirrored.
   void add_top(const std::string &folder) { tops_.push_back(folder); }

@@ -37,7 +37,7 @@ bool is_within(std::string_view path, std::string_view folder) noexcept {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-bool holds_any(const std::string &path, const std::vector<std::string> &folders) {
+bool holds_any(const std::string &path, std::span<const std::string> folders) {
   return path == "/" || std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
            return is_within(folder, path);
          });

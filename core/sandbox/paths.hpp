@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,7 +27,7 @@ std::string normal_path(const std::string &path);
 // Returns true if `path` is `folder` or below it. Neither may have a trailing slash.
 bool is_within(std::string_view path, std::string_view folder) noexcept;
 // Returns true if the path is "/", one of the folders, or a parent of one of them.
-bool holds_any(const std::string &path, const std::vector<std::string> &folders);
+bool holds_any(const std::string &path, std::span<const std::string> folders);
 
 // ---- look-ups ---------------------------------------------------------------------------------
 
