@@ -247,8 +247,8 @@ class Planner {
   void keep_from_replacements(const std::string &file) {
     const std::string folder = parent_of(file);
     const ViewStep *step = nearest_step(steps_, folder);
-    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
-    if (step->path != folder) return put(Kind::mirror, folder);
+    if (step == nullptr || step->kind != Kind::bind || step->instead) return;
+    if (step->path != folder || !step->writable) return put(Kind::mirror, folder);
     notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
                      file + "; if another program replaces that file, the server can read and " +
                      "change the new one until it restarts; move the gateway's file");

@@ -491,3 +491,24 @@ TEST_CASE("the home directory of a definition may be in a hidden folder or conta
   CHECK(p.kind(p.at("project/.ssh")) == Kind::empty_folder);
   CHECK(p.view.notes.empty());
 }
+
+TEST_CASE("a file that replaces the gateway's file is not visible in a read-only folder") {
+  const std::string folder = GENERATE("project", "project/sub");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("project/package.json");
+  p.file(folder + "/other");
+  p.request.own = {p.file(folder + "/gateway.json")};
+  SECTION("in sandbox_paths") {
+    p.policy.read = {p.at("project")};
+  }
+  SECTION("in the project of the program") {
+    p.policy.mode = Mode::strict;
+    p.request.program = p.file("project/run");
+  }
+  p.plan();
+  CHECK(p.kind(p.at(folder)) == Kind::mirror);
+  CHECK(p.kind(p.at(folder + "/other")) == Kind::entry);
+  CHECK_FALSE(p.kind(p.at(folder + "/gateway.json")).has_value());
+  CHECK(p.view.notes.empty());
+}

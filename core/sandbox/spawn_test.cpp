@@ -833,6 +833,25 @@ TEST_CASE("the gateway's own files stay hidden from every server") {
   CHECK(text == "text");
 }
 
+TEST_CASE("a file that replaces the gateway's file stays hidden in a read-only folder") {
+  if (skip_without_namespaces()) return;
+  const std::string mode = GENERATE("strict", "home-read-only");
+  World w([](SpawnOptions &options) {
+    const std::string profile = fs::path(options.home).parent_path() / "project/gateway.json";
+    put_file(profile);
+    options.own.push_back(profile);
+  });
+  const std::string profile = w.project + "/gateway.json";
+  Running run(
+      w,
+      R"("command":"x","sandbox":{"mode":")" + mode + R"(","read":[)" + in_quotes(w.project) + "]}",
+      {"read:" + w.project + "/data.txt", "read:" + profile});
+  CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("read:" + profile) == "ENOENT");
+  replace_file(profile);
+  CHECK(run.later("read:" + profile) == "ENOENT");
+}
+
 TEST_CASE("links that a server can create are not followed at its next start") {
   if (skip_without_namespaces()) return;
   World w;
