@@ -38,6 +38,9 @@ class Planner {
         hidden_(homes_, request.places) {
     homes_.add(request.home);
     for (const std::string &home : request.homes) homes_.add(home);
+    for (const std::string &folder : request_.changeable) certain_.add(folder);
+    if (request_.distrust_links) certain_.distrust_all();
+    if (request.program.starts_with('/')) hidden_.require(normal_path(request.program), certain_);
   }
 
   ChildView plan() {
@@ -56,7 +59,9 @@ class Planner {
     hide_services();
     for (const std::string &home : homes_.all()) hide_at_home(home);
     gateways_links_ = hidden_.links().size();
-    for (const std::string &path : request_.also_hidden) hide(path);
+    for (const std::string &path : request_.also_hidden) {
+      if (!hidden_.is_required(path)) hide(path);
+    }
     const std::vector<Named> named = named_paths(policy_, homes_);
     find_changeable(named);
     add_servers_home();
@@ -338,8 +343,6 @@ class Planner {
   // this includes the link's own folder: before a server replaced the named file by a link, the
   // name may have granted that folder.
   void find_changeable(const std::vector<Named> &named) {
-    for (const std::string &folder : request_.changeable) certain_.add(folder);
-    if (request_.distrust_links) certain_.distrust_all();
     for (const Named &name : named) {
       const std::string &end = name.walk.end;
       if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
@@ -380,13 +383,25 @@ class Planner {
     return false;
   }
 
+  // Returns true if the gateway may search the folder of a named path. Otherwise, it could not find
+  // hidden paths in it, and the reason is added to ignored_.
+  bool may_search(const PathWalk &walk) {
+    const bool folder = walk.exists && is_folder(walk.end);
+    const std::string &closed = folder ? walk.end : walk.closed;
+    if (closed.empty() || (folder && is_searchable(closed))) return true;
+    if (is_closed(closed)) return false;
+    ignored_.push_back("the gateway may not search the folder " + closed +
+                       ", so it cannot find credentials in it; run chmod u+rwx " + closed);
+    return false;
+  }
+
   void grant(const Named &name) {
     const std::string &real = name.walk.end;
     const bool found = name.walk.exists;
     const bool code = name.as == Named::As::argument && found && is_code(real);
     if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
       return;
-    if (!may_follow(name, code)) return;
+    if (!may_follow(name, code) || !may_search(name.walk)) return;
     switch (name.as) {
       case Named::As::argument:
         return found ? grant_argument(name.path, real, code) : grant_new_file(name.path, real);

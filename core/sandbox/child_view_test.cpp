@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -492,6 +493,51 @@ TEST_CASE("the home directory of a definition may be in a hidden folder or conta
   CHECK(p.view.notes.empty());
 }
 
+TEST_CASE("a folder that the gateway may not search is hidden, because it may contain a secret") {
+  if (::geteuid() == 0) return;  // child_view_test_ordinary_user
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".config/git/credentials");
+  p.file("work/kept/gh/hosts.yml");
+  p.link(".config/gh", p.at("work/kept/gh"));
+  p.request.own = {p.file("work/mcp/gateway.json")};
+  const std::vector<std::string> closed = {p.at(".config/git"), p.at("work/kept"),
+                                           p.at("work/mcp")};
+  KnownPlaces places;
+  p.request.places = &places;
+  const auto search = [&](bool may) {
+    for (const std::string &path : closed) {
+      fs::permissions(path, may ? fs::perms::owner_all : fs::perms::none);
+    }
+  };
+  p.policy.args = {p.at(".config"), p.at("work")};
+  SECTION("looked up earlier") {
+    p.plan();
+  }
+  SECTION("not looked up earlier") {}
+  search(false);
+  p.plan();
+  for (const std::string &path : closed) {
+    INFO(path);
+    CHECK(p.kind(path) == Kind::empty_folder);
+  }
+  CHECK(p.grants(p.at(".config")));
+  CHECK(p.grants(p.at("work")));
+  CHECK(p.view.keep_hidden == std::vector<std::string>{p.at("work/kept/gh")});
+  // The folder is not granted.
+  p.policy.args = {p.at(".config/git"), p.at(".config/git/credentials")};
+  p.policy.write = {p.at("work/kept"), p.at("work/kept/gh/hosts.yml")};
+  p.plan();
+  search(true);
+  for (const std::string &path : closed) {
+    INFO(path);
+    CHECK_FALSE(p.shows(path));
+  }
+  CHECK_FALSE(p.grants(p.at(".config/git")));
+  CHECK(p.view.ignored.size() == 4);
+  CHECK(p.reports("the gateway may not search the folder " + p.at("work/kept")));
+}
+
 TEST_CASE("a file that replaces the gateway's file is not visible in a read-only folder") {
   const std::string folder = GENERATE("project", "project/sub");
   Place p;
@@ -511,4 +557,30 @@ TEST_CASE("a file that replaces the gateway's file is not visible in a read-only
   CHECK(p.kind(p.at(folder + "/other")) == Kind::entry);
   CHECK_FALSE(p.kind(p.at(folder + "/gateway.json")).has_value());
   CHECK(p.view.notes.empty());
+}
+
+TEST_CASE("a link hides no system file and no program") {
+  const std::string target = GENERATE("/usr/bin/env", "/etc/passwd", "/usr/lib/missing-file",
+                                      "tools", "tools/bin/run", "bin/run");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("tools/bin/run");
+  p.request.program = p.link("bin/run", "../tools/bin/run");
+  const std::string end = target.starts_with('/') ? target : p.at(target);
+  const std::string real = real_path(end).empty() ? end : real_path(end);
+  p.file(".config/other");
+  p.policy.args = {p.at(".config")};
+  const auto kinds = [&] {
+    p.plan();
+    return std::array{p.kind(real), p.kind(parent_of(real)), p.kind(p.at("tools"))};
+  };
+  const auto before = kinds();
+  p.link(".config/gh", end);
+  INFO(target);
+  CHECK(kinds() == before);
+  CHECK(p.view.keep_hidden.empty());
+  CHECK(p.view.ignored.empty());
+  // A target that was recorded earlier.
+  p.request.also_hidden = {real};
+  CHECK(kinds() == before);
 }

@@ -1,8 +1,8 @@
 // Functions for file system paths: operations on the path text, existence checks, and resolution of
 // symbolic links.
 //
-// All functions are thread-safe, but a KnownPlaces object must be used on one thread. A path that
-// cannot be looked up is treated as nonexistent.
+// All functions are thread-safe, but a KnownPlaces object must be used on one thread. Except by
+// means_missing(), a path that cannot be looked up is treated as nonexistent.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,11 @@ bool holds_any(const std::string &path, std::span<const std::string> folders);
 
 bool is_folder(const std::string &path);
 bool exists(const std::string &path);
+// Returns true if this process may look up the entries of a folder.
+bool is_searchable(const std::string &folder);
+// Returns true if an error of a look-up means that the path does not exist, and false if it may
+// exist but could not be looked up.
+bool means_missing(int error) noexcept;
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the
 // path does not exist.
