@@ -12,6 +12,7 @@
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/home_folders.hpp"
 #include "sandbox/link_rule.hpp"
+#include "sandbox/named_paths.hpp"
 #include "sandbox/path_walk.hpp"
 #include "sandbox/private_caches.hpp"
 #include "sandbox/program_files.hpp"
@@ -24,8 +25,8 @@ namespace {
 
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
+using Named = NamedPath;
 
-constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
 constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
 
 class Planner {
@@ -37,8 +38,9 @@ class Planner {
         hidden_(homes_, request.places) {
     homes_.add(request.home);
     for (const std::string &home : request.homes) homes_.add(home);
-    gateways_homes_ = homes_.all().size();
-    homes_.add(policy_.home);
+    for (const std::string &folder : request_.changeable) certain_.add(folder);
+    if (request_.distrust_links) certain_.distrust_all();
+    if (request.program.starts_with('/')) hidden_.require(normal_path(request.program), certain_);
   }
 
   ChildView plan() {
@@ -55,14 +57,15 @@ class Planner {
       hide_secrets_of_root();
     }
     hide_services();
-    for (std::size_t i = 0; i < homes_.all().size(); ++i) {
-      hide_at_home(homes_.all()[i]);
-      if (i < gateways_homes_) gateways_links_ = hidden_.links().size();
+    for (const std::string &home : homes_.all()) hide_at_home(home);
+    gateways_links_ = hidden_.links().size();
+    for (const std::string &path : request_.also_hidden) {
+      if (!hidden_.is_required(path)) hide(path);
     }
-    for (const std::string &path : request_.also_hidden) hide(path);
-    add_caches();
-    const std::vector<Named> named = named_paths();
+    const std::vector<Named> named = named_paths(policy_, homes_);
     find_changeable(named);
+    add_servers_home();
+    add_caches();
     show_program();
     for (const Named &path : named) grant(path);
     show_name_service();
@@ -75,14 +78,6 @@ class Planner {
  private:
   static constexpr const char *shared_because =
       " is shared with other programs or contains paths that are hidden from servers; ";
-
-  // A path that the definition names.
-  struct Named {
-    enum class As : std::uint8_t { argument, folder, readable, writable };
-    std::string path;
-    As as = As::argument;
-    PathWalk walk;
-  };
 
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
@@ -127,11 +122,43 @@ class Planner {
   // but the definition may grant a folder inside it, so its secrets are hidden anyway.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
-    for (const std::string_view name : secrets_at_home()) hide_everywhere(joined(home, name));
-    if (!is_container_client(policy_)) {
-      for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
-    }
+    hide_secrets_at(home);
     if (!covered) put(Kind::mirror, home);
+  }
+
+  void hide_secrets_at(const std::string &home) {
+    for (const std::string_view name : secrets_at_home()) hide_everywhere(joined(home, name));
+    if (is_container_client(policy_)) return;
+    for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
+  }
+
+  // Hides the secrets in the home directory that the definition's HOME names. The server may have
+  // chosen where it leads, so it uncovers nothing.
+  void add_servers_home() {
+    if (!policy_.home.starts_with('/') || policy_.home.size() >= PATH_MAX) return;
+    const PathWalk walk = walk_path(policy_.home);
+    const std::string &end = walk.end;
+    const bool rejected = possible_.rejected(walk) != nullptr;
+    std::set<std::string> closed = hidden_.all();
+    for (const std::string &path : request_.own) {
+      closed.insert({normal_path(path), walk_path(normal_path(path)).end});
+    }
+    const bool overlaps = std::any_of(closed.begin(), closed.end(), [&](const std::string &at) {
+      return is_within(end, at) || is_within(at, end);
+    });
+    const std::size_t known = homes_.all().size();
+    if (!rejected && (homes_.is_home(end) || !overlaps)) {
+      homes_.add_servers(policy_.home, end);
+      for (std::size_t i = known; i < homes_.all().size(); ++i) hide_at_home(homes_.all()[i]);
+    } else if (is_folder(end) && !homes_.are_within(end) && !is_closed(end)) {
+      hide_secrets_at(end);
+      notes_.push_back("its HOME " + policy_.home +
+                       " is not treated as a home directory, because " +
+                       (rejected ? "a server can change a symbolic link in it"
+                                 : "it is, contains, or is in a path that is hidden from servers") +
+                       "; set HOME to a separate folder");
+    }
+    excluded_places_.clear();
   }
 
   void hide_everywhere(const std::string &secret) {
@@ -203,7 +230,7 @@ class Planner {
       const PathWalk walk = walk_path(place);
       if (real.empty()) keep_folder(parent_of(walk.end), place);
       for (const PathWalk::Link &link : walk.links) keep_folder(parent_of(link.at), place);
-      if (real.empty() || homes_.are_within(real)) continue;
+      if (real.empty() || homes_.of_gateway_are_within(real)) continue;
       cover_own(real);
       for (const MountTable::Other &other : homes_.mounts().others(real)) cover_own(other.at);
     }
@@ -225,8 +252,8 @@ class Planner {
   void keep_from_replacements(const std::string &file) {
     const std::string folder = parent_of(file);
     const ViewStep *step = nearest_step(steps_, folder);
-    if (step == nullptr || step->kind != Kind::bind || !step->writable || step->instead) return;
-    if (step->path != folder) return put(Kind::mirror, folder);
+    if (step == nullptr || step->kind != Kind::bind || step->instead) return;
+    if (step->path != folder || !step->writable) return put(Kind::mirror, folder);
     notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
                      file + "; if another program replaces that file, the server can read and " +
                      "change the new one until it restarts; move the gateway's file");
@@ -262,18 +289,7 @@ class Planner {
   void add_cache(const PrivateCache &cache, const std::string &at) {
     const std::string own = joined(request_.cache, cache.own);
     if (::mkdir(own.c_str(), 0700) != 0 && !is_folder(own)) return;
-    std::vector<std::string> kept;
-    for (const std::string_view name : cache.kept) {
-      if (name == "*") {
-        std::error_code error;
-        for (const auto &entry : std::filesystem::directory_iterator(at, error)) {
-          if (kept.size() < most_kept && entry.is_directory(error))
-            kept.push_back(entry.path().string());
-        }
-      } else if (!name.empty() && is_folder(joined(at, name))) {
-        kept.push_back(joined(at, name));
-      }
-    }
+    const std::vector<std::string> kept = kept_folders(cache, at);
     show(at, true, own);
     steps_[at].instead = true;
     if (policy_.mode == Mode::strict) return;
@@ -322,42 +338,11 @@ class Planner {
 
   // ---- paths that the definition names --------------------------------------------------------
 
-  std::vector<Named> named_paths() const {
-    std::vector<Named> out;
-    const auto add = [&](const std::string &text, Named::As as) {
-      if (!text.starts_with('/') || text.size() >= PATH_MAX) return;
-      std::string path = normal_path(text);
-      PathWalk walk = walk_path(path);
-      out.push_back({std::move(path), as, std::move(walk)});
-    };
-    for (const std::string &arg : policy_.args) {
-      add(arg, Named::As::argument);
-      if (const std::size_t at = arg.find("=/"); at != std::string::npos) {
-        add(arg.substr(at + 1), Named::As::argument);
-      }
-    }
-    // A configured variable such as HOME may name the home directory, but that must not grant
-    // access to the whole directory.
-    const auto end = homes_.all().begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
-    for (const std::string &value : policy_.env_values) {
-      if (!value.starts_with('/') ||
-          std::find(homes_.all().begin(), end, real_path(value)) == end) {
-        add(value, Named::As::argument);
-      }
-    }
-    add(policy_.cwd, Named::As::folder);
-    for (const std::string &path : policy_.read) add(path, Named::As::readable);
-    for (const std::string &path : policy_.write) add(path, Named::As::writable);
-    return out;
-  }
-
   // Finds the folders that servers can change or could change earlier, so that no link in them is
   // followed, regardless of the order in which the paths are named. For each name that is a link,
   // this includes the link's own folder: before a server replaced the named file by a link, the
   // name may have granted that folder.
   void find_changeable(const std::vector<Named> &named) {
-    for (const std::string &folder : request_.changeable) certain_.add(folder);
-    if (request_.distrust_links) certain_.distrust_all();
     for (const Named &name : named) {
       const std::string &end = name.walk.end;
       if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
@@ -398,13 +383,25 @@ class Planner {
     return false;
   }
 
+  // Returns true if the gateway may search the folder of a named path. Otherwise, it could not find
+  // hidden paths in it, and the reason is added to ignored_.
+  bool may_search(const PathWalk &walk) {
+    const bool folder = walk.exists && is_folder(walk.end);
+    const std::string &closed = folder ? walk.end : walk.closed;
+    if (closed.empty() || (folder && is_searchable(closed))) return true;
+    if (is_closed(closed)) return false;
+    ignored_.push_back("the gateway may not search the folder " + closed +
+                       ", so it cannot find credentials in it; run chmod u+rwx " + closed);
+    return false;
+  }
+
   void grant(const Named &name) {
     const std::string &real = name.walk.end;
     const bool found = name.walk.exists;
     const bool code = name.as == Named::As::argument && found && is_code(real);
     if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
       return;
-    if (!may_follow(name, code)) return;
+    if (!may_follow(name, code) || !may_search(name.walk)) return;
     switch (name.as) {
       case Named::As::argument:
         return found ? grant_argument(name.path, real, code) : grant_new_file(name.path, real);
@@ -574,9 +571,8 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;  // the gateway's HOME, which contains the caches; may be empty
   HomeFolders homes_;
-  // The first `gateways_homes_` home directories do not come from the server's definition.
-  std::size_t gateways_homes_ = 0;
-  std::size_t gateways_links_ = 0;  // the same for hidden_.links()
+  // The first `gateways_links_` of hidden_.links() do not come from the server's definition.
+  std::size_t gateways_links_ = 0;
   // The folders that servers can change. `possible_` also contains those that a link in the
   // definition's paths may have replaced.
   LinkRule certain_, possible_;

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,17 @@ struct Place {
       return step.kind == Kind::bind && !step.instead &&
              (is_within(path, step.path) || is_within(step.path, path));
     });
+  }
+  // Returns true if the path or a part of it is visible: no hidden folder or file takes its place.
+  bool shows(const std::string &path) const {
+    return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
+      return step.kind != Kind::empty_folder && step.kind != Kind::empty_file &&
+             is_within(step.path, path);
+    });
+  }
+  bool notes(const std::string &start) const {
+    return std::any_of(view.notes.begin(), view.notes.end(),
+                       [&](const std::string &line) { return line.starts_with(start); });
   }
   bool reports(const std::string &start) const {
     return std::any_of(view.ignored.begin(), view.ignored.end(),
@@ -427,4 +439,149 @@ TEST_CASE("the folder of root's host keys is mirrored even if it contains no key
   p.request.user = 0;
   if (!fs::exists("/etc/ssh")) return;
   CHECK(p.plan().kind("/etc/ssh") == Kind::mirror);
+}
+
+TEST_CASE("the home directory of a definition uncovers nothing") {
+  const std::string target = GENERATE(".ssh", ".config/bulkhead", "state/cache", "gone/.aws");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".config/bulkhead/token");
+  p.file("state/cache/other");
+  p.file("work/file");
+  p.request.own = {p.at(".config/bulkhead"), p.at("state")};
+  p.link("gone", ".");
+  p.policy.home = p.link("work/home", p.at(target));
+  p.policy.env_values = {p.policy.home};
+  SECTION("in a folder that is named") {
+    p.policy.args = {p.at("work")};
+  }
+  SECTION("in a folder that another server can change") {
+    p.request.changeable = {p.at("work")};
+  }
+  SECTION("in a folder of the user") {}
+  p.plan();
+  INFO(target);
+  CHECK_FALSE(p.shows(p.at(target.starts_with("gone") ? ".aws" : target)));
+  CHECK(p.notes("its HOME " + p.policy.home + " is not treated as a home directory"));
+}
+
+TEST_CASE("the home directory of a definition may be in a hidden folder or contain one") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".claude/settings");
+  p.file(".claude/x/file");
+  p.policy.home = p.at(".claude/x");
+  p.policy.env_values = {p.policy.home};
+  p.plan();
+  CHECK(p.grants(p.at(".claude/x")));
+  CHECK_FALSE(p.shows(p.at(".claude/settings")));
+  CHECK_FALSE(p.kind(p.at(".claude")) == Kind::mirror);
+  CHECK(p.notes("its HOME " + p.policy.home));
+  // The secrets in it are hidden even if it is not treated as a home directory.
+  p.file("project/.ssh/id_rsa");
+  p.request.own = {p.file("project/etc/gateway.json")};
+  p.policy.home = p.at("project");
+  p.policy.env_values = {p.policy.home};
+  p.plan();
+  CHECK(p.grants(p.at("project")));
+  CHECK(p.kind(p.at("project/.ssh")) == Kind::empty_folder);
+  CHECK_FALSE(p.shows(p.at("project/etc/gateway.json")));
+  CHECK(p.notes("its HOME " + p.policy.home));
+  p.request.own.clear();
+  p.plan();
+  CHECK(p.kind(p.at("project/.ssh")) == Kind::empty_folder);
+  CHECK(p.view.notes.empty());
+}
+
+TEST_CASE("a folder that the gateway may not search is hidden, because it may contain a secret") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file(".config/git/credentials");
+  p.file("work/kept/gh/hosts.yml");
+  p.link(".config/gh", p.at("work/kept/gh"));
+  p.request.own = {p.file("work/mcp/gateway.json")};
+  const std::vector<std::string> closed = {p.at(".config/git"), p.at("work/kept"),
+                                           p.at("work/mcp")};
+  KnownPlaces places;
+  p.request.places = &places;
+  const auto search = [&](bool may) {
+    for (const std::string &path : closed) {
+      fs::permissions(path, may ? fs::perms::owner_all : fs::perms::none);
+    }
+  };
+  p.policy.args = {p.at(".config"), p.at("work")};
+  SECTION("looked up earlier") {
+    p.plan();
+  }
+  SECTION("not looked up earlier") {}
+  search(false);
+  // With CAP_DAC_OVERRIDE, every folder may be searched; see child_view_test_ordinary_user.
+  if (is_searchable(p.at(".config/git"))) return search(true);
+  p.plan();
+  for (const std::string &path : closed) {
+    INFO(path);
+    CHECK(p.kind(path) == Kind::empty_folder);
+  }
+  CHECK(p.grants(p.at(".config")));
+  CHECK(p.grants(p.at("work")));
+  CHECK(p.view.keep_hidden == std::vector<std::string>{p.at("work/kept/gh")});
+  // The folder is not granted.
+  p.policy.args = {p.at(".config/git"), p.at(".config/git/credentials")};
+  p.policy.write = {p.at("work/kept"), p.at("work/kept/gh/hosts.yml")};
+  p.plan();
+  search(true);
+  for (const std::string &path : closed) {
+    INFO(path);
+    CHECK_FALSE(p.shows(path));
+  }
+  CHECK_FALSE(p.grants(p.at(".config/git")));
+  CHECK(p.view.ignored.size() == 4);
+  CHECK(p.reports("the gateway may not search the folder " + p.at("work/kept")));
+}
+
+TEST_CASE("a file that replaces the gateway's file is not visible in a read-only folder") {
+  const std::string folder = GENERATE("project", "project/sub");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("project/package.json");
+  p.file(folder + "/other");
+  p.request.own = {p.file(folder + "/gateway.json")};
+  SECTION("in sandbox_paths") {
+    p.policy.read = {p.at("project")};
+  }
+  SECTION("in the project of the program") {
+    p.policy.mode = Mode::strict;
+    p.request.program = p.file("project/run");
+  }
+  p.plan();
+  CHECK(p.kind(p.at(folder)) == Kind::mirror);
+  CHECK(p.kind(p.at(folder + "/other")) == Kind::entry);
+  CHECK_FALSE(p.kind(p.at(folder + "/gateway.json")).has_value());
+  CHECK(p.view.notes.empty());
+}
+
+TEST_CASE("a link hides no system file and no program") {
+  const std::string target = GENERATE("/usr/bin/env", "/etc/passwd", "/usr/lib/missing-file",
+                                      "tools", "tools/bin/run", "bin/run");
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("tools/bin/run");
+  p.request.program = p.link("bin/run", "../tools/bin/run");
+  const std::string end = target.starts_with('/') ? target : p.at(target);
+  const std::string real = real_path(end).empty() ? end : real_path(end);
+  p.file(".config/other");
+  p.policy.args = {p.at(".config")};
+  const auto kinds = [&] {
+    p.plan();
+    return std::array{p.kind(real), p.kind(parent_of(real)), p.kind(p.at("tools"))};
+  };
+  const auto before = kinds();
+  p.link(".config/gh", end);
+  INFO(target);
+  CHECK(kinds() == before);
+  CHECK(p.view.keep_hidden.empty());
+  CHECK(p.view.ignored.empty());
+  // A target that was recorded earlier.
+  p.request.also_hidden = {real};
+  CHECK(kinds() == before);
 }

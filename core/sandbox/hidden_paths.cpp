@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "sandbox/path_walk.hpp"
 #include "sandbox/system_folders.hpp"
@@ -10,9 +11,16 @@
 namespace bulkhead {
 namespace {
 
-bool is_link(const std::string &path) {
+// Returns true if the path is a link or cannot be looked up.
+bool is_link_or_closed(const std::string &path) {
   struct stat info{};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  if (::lstat(path.c_str(), &info) == 0) return S_ISLNK(info.st_mode);
+  return !means_missing(errno);
+}
+
+bool may_be_read_by_all(const std::string &path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) != 0 || (info.st_mode & S_IROTH) != 0;
 }
 
 }  // namespace
@@ -35,11 +43,12 @@ HiddenPaths::Place HiddenPaths::look_up(const std::string &path) const {
 std::string HiddenPaths::add(const std::string &path) {
   const Place place = look_up(path);
   const std::string found = real(path);
-  // If the path does not exist, one of its components may be a link to a missing file.
-  const bool linked =
-      found.empty() ? is_link(place.path.substr(0, place.known)) : found != place.path;
+  // If the path does not exist, one of its components may be a link to a missing file, or in a
+  // folder that may not be searched.
+  const bool linked = (!found.empty() && found != place.path) ||
+                      is_link_or_closed(place.path.substr(0, place.known));
   if (linked || place.path != path) return add_linked(path);
-  if (homes_.are_within(path)) return {};
+  if (homes_.of_gateway_are_within(path)) return {};
   all_.insert(path);
   return found;
 }
@@ -47,7 +56,7 @@ std::string HiddenPaths::add(const std::string &path) {
 std::string HiddenPaths::add_linked(const std::string &path) {
   const PathWalk walk = walk_path(path);
   const auto add_one = [&](const std::string &place) {
-    if (homes_.are_within(place)) return;
+    if (homes_.of_gateway_are_within(place)) return;
     all_.insert(place);
     if (place != path) names_.emplace_back(place, path);
   };
@@ -55,13 +64,28 @@ std::string HiddenPaths::add_linked(const std::string &path) {
     link.last ? add_one(link.at) : add_target(link.at);
     links_.emplace_back(link.at, walk.end);
   }
-  // A server may have created the link. Hiding a system folder would prevent all servers from
-  // starting.
-  const bool usable = !homes_.are_within(walk.end) &&
-                      !(is_closed(walk.end) && is_folder(walk.end) && !walk.links.empty());
-  if (!usable) return {};
+  // A server may have created the link.
+  if (!walk.links.empty() && is_required(walk.end)) return {};
   add_one(walk.end);
-  return walk.exists ? walk.end : std::string();
+  if (walk.closed.empty()) return walk.exists ? walk.end : std::string();
+  // The path may exist, and a server may make the folder searchable again.
+  const bool usable = walk.links.empty() || !is_required(walk.closed);
+  if (!usable || homes_.of_gateway_are_within(walk.closed)) return {};
+  add_one(walk.closed);
+  return walk.closed;
+}
+
+void HiddenPaths::require(const std::string &path, const LinkRule &rule) {
+  const PathWalk walk = walk_path(path);
+  required_.push_back(path);
+  if (rule.rejected(walk) == nullptr) required_.push_back(walk.end);
+}
+
+bool HiddenPaths::is_required(const std::string &path) const {
+  if (homes_.of_gateway_are_within(path) || (is_closed(path) && is_folder(path))) return true;
+  if (holds_any(path, required_)) return true;
+  const bool system = in_closed_root(path) || is_within(path, "/nix") || is_within(path, "/gnu");
+  return system && may_be_read_by_all(path);
 }
 
 void HiddenPaths::add_target(const std::string &link) {

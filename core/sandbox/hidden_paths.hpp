@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sandbox/home_folders.hpp"
+#include "sandbox/link_rule.hpp"
 #include "sandbox/paths.hpp"
 
 namespace bulkhead {
@@ -17,10 +18,18 @@ class HiddenPaths {
   // The arguments are borrowed. `places` may be null.
   HiddenPaths(const HomeFolders &homes, KnownPlaces *places) : homes_(homes), places_(places) {}
 
-  // Adds a path, which need not exist. Ignores home directories, folders that contain one, and
-  // links to system folders. Returns the real path if it exists and is to be covered, or an empty
-  // string.
+  // Adds a path, which need not exist. Ignores the home directories of the gateway and folders that
+  // contain one. If a link leads to a required path, only the link is added. If a folder may not be
+  // searched, it is added as well. Returns the real path if it exists and is to be covered, or the
+  // folder that may not be searched, or an empty string.
   std::string add(const std::string &path);
+  // Does not hide this path, its real path, or a folder that contains one of them as the target of
+  // a link. The real path is ignored if `rule` rejects the links in the path.
+  void require(const std::string &path, const LinkRule &rule);
+  // Returns true if a path must not be hidden because a link leads to it, which a server may have
+  // created: it is a home directory, a system folder, a file in one that all users may read, or a
+  // required path, or it contains a home directory or a required path.
+  bool is_required(const std::string &path) const;
   // Treats this folder like a home directory when it is mirrored.
   void add_top(const std::string &folder) { tops_.push_back(folder); }
 
@@ -55,7 +64,7 @@ class HiddenPaths {
   std::set<std::string> all_;
   // For each hidden path that is reached through a link: the path and its name with links.
   std::vector<std::pair<std::string, std::string>> names_, links_;
-  std::vector<std::string> tops_;
+  std::vector<std::string> tops_, required_;
 };
 
 }  // namespace bulkhead

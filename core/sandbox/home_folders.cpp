@@ -7,7 +7,11 @@
 
 namespace bulkhead {
 void HomeFolders::add(const std::string &home) {
-  const std::string real = real_path(home);
+  add_servers(home, real_path(home));
+  gateways_ = all_.size();
+}
+
+void HomeFolders::add_servers(const std::string &home, const std::string &real) {
   if (real.empty() || real == "/" || !is_folder(real) || in_closed_root(real)) return;
   if (std::string name = normal_path(home); name != real) names_.emplace_back(name, real);
   if (is_home(real)) return;
@@ -33,6 +37,10 @@ bool HomeFolders::contain(const std::string &path) const {
 
 bool HomeFolders::are_within(const std::string &path) const {
   return holds_any(path, all_);
+}
+
+bool HomeFolders::of_gateway_are_within(const std::string &path) const {
+  return holds_any(path, of_gateway());
 }
 
 std::string HomeFolders::with_real_home(const std::string &path) const {

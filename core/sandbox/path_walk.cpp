@@ -41,7 +41,9 @@ PathWalk walk_path(const std::string &path) {
     char target[PATH_MAX];
     const ssize_t size = ::readlink(at.c_str(), target, sizeof target);
     if (size < 0) {
-      missing = errno != EINVAL;  // EINVAL: the path exists and is not a link
+      const int error = errno;
+      missing = error != EINVAL;  // EINVAL: the path exists and is not a link
+      if (missing && !means_missing(error)) walk.closed = parent_of(at);
       continue;
     }
     walk.links.push_back({at, rest.empty()});

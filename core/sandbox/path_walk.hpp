@@ -18,6 +18,9 @@ struct PathWalk {
   // The path without links. If it does not exist, the components after the first one that is
   // missing are appended unchanged.
   std::string end;
+  // A folder that may not be searched, or whose look-up failed for another reason than a missing
+  // entry, so it is unknown what it contains; or empty.
+  std::string closed;
   // False also if a folder may not be searched, or if there are more than most_links links.
   bool exists = false;
 };

@@ -1,5 +1,6 @@
 #include "sandbox/paths.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ bool is_within(std::string_view path, std::string_view folder) noexcept {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-bool holds_any(const std::string &path, const std::vector<std::string> &folders) {
+bool holds_any(const std::string &path, std::span<const std::string> folders) {
   return path == "/" || std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
            return is_within(folder, path);
          });
@@ -50,6 +51,14 @@ bool is_folder(const std::string &path) {
 
 bool exists(const std::string &path) {
   return ::access(path.c_str(), F_OK) == 0;
+}
+
+bool is_searchable(const std::string &folder) {
+  return ::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) == 0;
+}
+
+bool means_missing(int error) noexcept {
+  return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
 
 std::string real_path(const std::string &path) {

@@ -1,12 +1,13 @@
 // Functions for file system paths: operations on the path text, existence checks, and resolution of
 // symbolic links.
 //
-// All functions are thread-safe, but a KnownPlaces object must be used on one thread. A path that
-// cannot be looked up is treated as nonexistent.
+// All functions are thread-safe, but a KnownPlaces object must be used on one thread. Except by
+// means_missing(), a path that cannot be looked up is treated as nonexistent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,12 +27,17 @@ std::string normal_path(const std::string &path);
 // Returns true if `path` is `folder` or below it. Neither may have a trailing slash.
 bool is_within(std::string_view path, std::string_view folder) noexcept;
 // Returns true if the path is "/", one of the folders, or a parent of one of them.
-bool holds_any(const std::string &path, const std::vector<std::string> &folders);
+bool holds_any(const std::string &path, std::span<const std::string> folders);
 
 // ---- look-ups ---------------------------------------------------------------------------------
 
 bool is_folder(const std::string &path);
 bool exists(const std::string &path);
+// Returns true if this process may look up the entries of a folder.
+bool is_searchable(const std::string &folder);
+// Returns true if an error of a look-up means that the path does not exist, and false if it may
+// exist but could not be looked up.
+bool means_missing(int error) noexcept;
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the
 // path does not exist.

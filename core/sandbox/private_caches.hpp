@@ -1,8 +1,10 @@
-// Lists the cache folders of which each server has a private version.
+// Lists the cache folders of which each server has a private version. Thread-safe.
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace bulkhead {
 
@@ -21,5 +23,8 @@ inline constexpr PrivateCache private_caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
+
+// Returns the folders in the original cache `at` that remain readable: at most 64 for "*".
+std::vector<std::string> kept_folders(const PrivateCache &cache, const std::string &at);
 
 }  // namespace bulkhead

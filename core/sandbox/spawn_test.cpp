@@ -833,6 +833,40 @@ TEST_CASE("the gateway's own files stay hidden from every server") {
   CHECK(text == "text");
 }
 
+TEST_CASE("a file that replaces the gateway's file stays hidden in a read-only folder") {
+  if (skip_without_namespaces()) return;
+  const std::string mode = GENERATE("strict", "home-read-only");
+  World w([](SpawnOptions &options) {
+    const std::string profile = fs::path(options.home).parent_path() / "project/gateway.json";
+    put_file(profile);
+    options.own.push_back(profile);
+  });
+  const std::string profile = w.project + "/gateway.json";
+  Running run(
+      w,
+      R"("command":"x","sandbox":{"mode":")" + mode + R"(","read":[)" + in_quotes(w.project) + "]}",
+      {"read:" + w.project + "/data.txt", "read:" + profile});
+  CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("read:" + profile) == "ENOENT");
+  replace_file(profile);
+  CHECK(run.later("read:" + profile) == "ENOENT");
+}
+
+TEST_CASE("a credential stays hidden if the gateway may not search its folder") {
+  if (skip_without_namespaces() || ::geteuid() == 0) return;  // spawn_test_ordinary_user
+  World w;
+  const std::string folder = w.home + "/.config/git", secret = folder + "/credentials";
+  put_file(secret);
+  ::chmod(folder.c_str(), 0);
+  const std::string named = GENERATE("/.config", "/.config/git", "/notes.txt");
+  Running run(w, R"("command":"x","sandbox":{"write":[)" + in_quotes(w.home + named) + "]}",
+              {"read:" + secret, "read:" + w.home + "/notes.txt"});
+  CHECK(run.of("read:" + secret) == "ENOENT");
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
+  ::chmod(folder.c_str(), 0700);
+  CHECK(run.later("read:" + secret) == "ENOENT");
+}
+
 TEST_CASE("links that a server can create are not followed at its next start") {
   if (skip_without_namespaces()) return;
   World w;

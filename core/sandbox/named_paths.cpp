@@ -1,0 +1,35 @@
+#include "sandbox/named_paths.hpp"
+
+#include <climits>
+#include <utility>
+
+#include "sandbox/paths.hpp"
+
+namespace bulkhead {
+
+std::vector<NamedPath> named_paths(const ChildPolicy &policy, const HomeFolders &homes) {
+  std::vector<NamedPath> out;
+  const auto add = [&](const std::string &text, NamedPath::As as) {
+    if (!text.starts_with('/') || text.size() >= PATH_MAX) return;
+    std::string path = normal_path(text);
+    PathWalk walk = walk_path(path);
+    out.push_back({std::move(path), as, std::move(walk)});
+  };
+  for (const std::string &arg : policy.args) {
+    add(arg, NamedPath::As::argument);
+    if (const std::size_t at = arg.find("=/"); at != std::string::npos) {
+      add(arg.substr(at + 1), NamedPath::As::argument);
+    }
+  }
+  // A configured variable such as HOME may name the home directory, but that must not grant access
+  // to the whole directory.
+  for (const std::string &value : policy.env_values) {
+    if (!homes.is_home(real_path(value))) add(value, NamedPath::As::argument);
+  }
+  add(policy.cwd, NamedPath::As::folder);
+  for (const std::string &path : policy.read) add(path, NamedPath::As::readable);
+  for (const std::string &path : policy.write) add(path, NamedPath::As::writable);
+  return out;
+}
+
+}  // namespace bulkhead
