@@ -67,7 +67,7 @@ class Planner {
     for (const Named &path : named) grant(path);
     show_name_service();
     cover_own();
-    pin_parents(&steps_);
+    refused_ = pin_parents(&steps_);
     mirror_folders();
     return finish();
   }
@@ -555,6 +555,7 @@ class Planner {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
+    view.refused = std::move(refused_);
     const auto add_if_in_scratch = [&](const std::string &place, const std::string &seen_at) {
       const ViewStep *step = nearest_step(steps_, seen_at);
       if (step != nullptr && step->kind == Kind::scratch) view.in_scratch.push_back(place);
@@ -586,6 +587,7 @@ class Planner {
   std::set<std::string> named_links_;  // links that lead to granted paths
   std::vector<std::string> placed_;    // mount targets of caches
   std::vector<std::string> ignored_, notes_;
+  std::string refused_;
 };
 
 }  // namespace

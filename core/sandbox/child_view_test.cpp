@@ -12,6 +12,8 @@
 #include <functional>
 #include <optional>
 
+#include "sandbox/grant_record.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -296,6 +298,55 @@ TEST_CASE("the parents of hidden and read-only paths in a writable folder are mo
   CHECK(p.view.notes.empty());
   CHECK(p.kind(p.at(".config/git/credentials")) == Kind::empty_file);
   CHECK(p.grants(p.at("work/x/y/file"), false));
+}
+
+TEST_CASE("a user's link in a folder above the gateway's file is followed at every start") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("work/a/mcp/gateway.json");
+  p.file("work/a/b/c/gateway.json");
+  p.file("work/shared/data.db");
+  p.link("work/a/current", "../shared");
+  p.request.own = {p.at("work/a/mcp/gateway.json"), p.at("work/a/b/c/gateway.json")};
+  p.policy.args = {p.at("work"), p.at("work/a/current/data.db")};
+  GrantRecord record{std::string()};
+  for (int start = 0; start < 2; ++start) {
+    INFO(start);
+    p.request.changeable.clear();
+    record.add_to(&p.request);
+    p.plan();
+    CHECK(p.view.ignored.empty());
+    CHECK(p.grants(p.at("work/a")));
+    CHECK(p.grants(p.at("work/a/b")));
+    CHECK(p.grants(p.at("work/shared")));
+    REQUIRE(record.add(p.view));
+  }
+  CHECK(p.request.changeable == std::vector<std::string>{p.at("work"), p.at("work/shared")});
+}
+
+TEST_CASE("a server for which too many folders would have to be mounted is not started") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.policy.args = {p.at("work"), p.at(".config")};
+  p.file(".config/x");
+  const auto chain = [&](std::size_t length) {
+    std::string path = "work";
+    for (std::size_t i = 0; i < length; ++i) path += "/d";
+    fs::create_directories(p.at(path));
+    p.link(".config/gh", "../" + path);  // a server can create this link
+    p.plan();
+    return std::count_if(p.view.steps.begin(), p.view.steps.end(),
+                         [](const ViewStep &step) { return step.pin; });
+  };
+  CHECK(chain(257) == 256);
+  CHECK(p.view.refused.empty());
+  for (const std::size_t length : {258, 1000}) {
+    CHECK(chain(length) == 0);
+    CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("work") + " contain "));
+  }
+  p.policy.args = {p.at(".config")};
+  p.plan();
+  CHECK(p.view.refused.empty());
 }
 
 TEST_CASE("a server cannot replace a link to the gateway's configuration") {

@@ -60,7 +60,8 @@ Result<void> GrantRecord::add(const ChildView &view) {
     if (insert(kind, path)) text.append(1, kind).append(path).push_back('\0');
   };
   for (const ViewStep &step : view.steps) {
-    if (step.kind == ViewStep::Kind::bind && step.writable && step.folder && !step.instead) {
+    if (step.kind == ViewStep::Kind::bind && step.writable && step.folder && !step.instead &&
+        !step.pin) {
       remember('w', step.source);
     }
   }

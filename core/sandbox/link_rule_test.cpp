@@ -140,6 +140,9 @@ TEST_CASE("the record of granted folders outlives the process and is shared") {
   REQUIRE(first.add(view_of("/work/a b\nc", true)));
   REQUIRE(first.add(view_of("/work/read-only", false)));
   REQUIRE(first.add(view_of("/work/a b\nc", true)));  // already known
+  ChildView pinned = view_of("/work/a b\nc/sub", true);
+  pinned.steps[0].pin = true;  // the user's links in it may lead anywhere in the granted folder
+  REQUIRE(first.add(pinned));
   ChildView linked = view_of("/work/d", true);
   linked.keep_hidden = {"/work/secret"};
   REQUIRE(second.add(linked));

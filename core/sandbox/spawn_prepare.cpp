@@ -86,6 +86,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.writable = step.writable;
     mount.folder = step.folder;
     mount.make = step.make;
+    mount.needed = step.needed;
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
     // If parts of /proc are hidden on this machine (as in a container), the kernel rejects a new
@@ -118,6 +119,9 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
   launch.view = plan_view(view);
   launch.cache = view.cache;
+  if (!launch.view.refused.empty()) {
+    return bh::fail(error, BH_E_LIMIT, launch.who() + "is not started: " + launch.view.refused);
+  }
   if (auto recorded = record_->add(launch.view); !recorded && !record_failed_) {
     record_failed_ = true;
     log(BH_LOG_WARN, recorded.error().text +

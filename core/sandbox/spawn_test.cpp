@@ -14,6 +14,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -1716,6 +1717,95 @@ TEST_CASE("a server cannot rename the parents of hidden paths in a granted folde
   replace_file(w.home + away + "/gateway.json");
   CHECK(run.later("read:" + w.home + away + "/gateway.json") != "ok");
   CHECK(run.later("write:" + w.home + away + "/gateway.json") != "ok");
+}
+
+namespace {
+
+// Limits this process's descriptors to those that are open and `more` others, while it exists.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const int lowest_free = ::dup(0);
+    REQUIRE(lowest_free >= 0);
+    ::close(lowest_free);
+    const rlimit few{static_cast<rlim_t>(lowest_free) + more, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors &) = delete;
+  FewDescriptors &operator=(const FewDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a server does not start if a mount that protects other paths fails") {
+  if (skip_without_namespaces()) return;
+  std::string deep = "/project";
+  for (int i = 0; i < 100; ++i) deep += "/d";
+  World w([&](SpawnOptions &options) {
+    options.own.push_back(fs::path(options.home).parent_path().string() + deep + "/gateway.json");
+  });
+  put_file(w.folder + deep + "/gateway.json");
+  put_file(w.folder + "/other/sub/inner/file");
+  const auto reason = [&](const std::string &definition) {
+    Running run(w, definition, {"pid:2"});
+    INFO(run.results["pid:2"]);
+    CHECK_FALSE(run.results["pid:2"] == "ok");
+    if (run.status == BH_OK) CHECK(run.reap().how == BH_CHILD_NOT_STARTED);
+    return run.error;
+  };
+  const std::string projects = R"("command":"x","args":[)" + in_quotes(w.project) + "]";
+  {
+    // A folder above the gateway's file cannot be mounted, so the server could rename it.
+    const FewDescriptors few(60);
+    const std::string why = reason(projects);
+    CHECK(why.find(w.project + "/d/d") != std::string::npos);
+    CHECK(why.find(" in its sandbox: Too many open files") != std::string::npos);
+  }
+  Running again(w, projects, {"pid:2"});
+  CHECK(again.of("pid:2") == "ok");
+  // A link that a server can create causes too many of these mounts.
+  deep = "/project";
+  for (int i = 0; i < 258; ++i) deep += "/e";
+  fs::create_directories(w.folder + deep);
+  fs::create_directory_symlink(w.folder + deep, w.home + "/.config/gh");
+  Running refused(w, projects, {"pid:2"});
+  CHECK(refused.status == BH_E_LIMIT);
+  CHECK(refused.error.find("of server \"weather\" is not started: more than 256 folders in " +
+                           w.project + " contain ") != std::string::npos);
+  fs::remove(w.home + "/.config/gh");
+  // Without this mount, the server could change the file that it may only read.
+  if (::geteuid() != 0) return;
+  const std::string sub = w.folder + "/other/sub";
+  REQUIRE(::chown(sub.c_str(), 12'345, 12'345) == 0);
+  REQUIRE(::chmod(sub.c_str(), 0700) == 0);
+  const std::string why =
+      reason(R"("command":"x","sandbox":{"write":[)" + in_quotes(w.folder + "/other") +
+             R"(],"read":[)" + in_quotes(sub + "/inner/file") + "]}");
+  CHECK(why.find(sub + "/inner in its sandbox: Permission denied") != std::string::npos);
+}
+
+TEST_CASE("a server does not start without namespaces because too many files are open") {
+  if (skip_without_namespaces()) return;
+  World w;
+  bool started = false;
+  int failed = 0;
+  for (rlim_t more = 1; more < 200 && !started; ++more) {
+    const FewDescriptors few(more);
+    Running run(w, R"("command":"x")", {"pid:2"});
+    started = run.results["pid:2"] == "ok";
+    failed += started ? 0 : 1;
+  }
+  CHECK(started);
+  CHECK(failed > 5);
+  for (const std::string &line : w.log) {
+    INFO(line);
+    CHECK(line.find("namespaces") == std::string::npos);
+  }
 }
 
 TEST_CASE("in mode require, a server that cannot be confined is not started") {
