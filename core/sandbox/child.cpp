@@ -256,6 +256,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   constexpr unsigned long quiet = MS_NOSUID | MS_NODEV;
   if (mount.kind == ChildMount::Kind::entry) return show_entry(mount);
   if (mount.kind == ChildMount::Kind::link) {
+    if (mount.make) make_folders(mount.path, false);
     static_cast<void>(::symlink(mount.source, mount.path) == 0);
     return true;
   }

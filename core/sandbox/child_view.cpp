@@ -25,7 +25,6 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-constexpr std::size_t most_kept = 64;        // entries of a folder that are shown individually
 constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
 
 class Planner {
@@ -262,18 +261,7 @@ class Planner {
   void add_cache(const PrivateCache &cache, const std::string &at) {
     const std::string own = joined(request_.cache, cache.own);
     if (::mkdir(own.c_str(), 0700) != 0 && !is_folder(own)) return;
-    std::vector<std::string> kept;
-    for (const std::string_view name : cache.kept) {
-      if (name == "*") {
-        std::error_code error;
-        for (const auto &entry : std::filesystem::directory_iterator(at, error)) {
-          if (kept.size() < most_kept && entry.is_directory(error))
-            kept.push_back(entry.path().string());
-        }
-      } else if (!name.empty() && is_folder(joined(at, name))) {
-        kept.push_back(joined(at, name));
-      }
-    }
+    const std::vector<std::string> kept = kept_folders(cache, at);
     show(at, true, own);
     steps_[at].instead = true;
     if (policy_.mode == Mode::strict) return;
@@ -286,30 +274,42 @@ class Planner {
     const std::string found = normal_path(request_.program);
     if (!found.starts_with('/')) return;
     const PathWalk walk = walk_path(found);
-    if (walk.links.empty() || !walk.exists) return show_code(found);
+    if (!walk.exists) return;
     if (hidden_.are_reached(found, walk.end)) {
       ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
     } else if (certain_.rejected(walk) == nullptr) {
-      show_code(found);
-      show_code(walk.end);
+      show_code(walk);
     } else if (is_covered(walk.end)) {
       // A server may have chosen the target, as in the `bin` folder of a Python environment. Only
       // an installation is made visible as a whole, not a project.
       const bool installed = base_of(parent_of(walk.end)) == "bin";
-      if (installed) return show_code(walk.end);
+      if (installed) return show_package(walk.end);
       show(walk.end, false);
     }
   }
 
-  // Makes a program file and its package visible at the given path. If that path contains a
-  // symbolic link, they are also made visible at their real location.
-  void show_code(const std::string &file) {
-    if (!is_covered(file)) return;
-    const std::string root = code_root(file, homes_.all()), real = real_path(root);
-    if (real.empty() || homes_.are_within(real) || is_closed(real)) {
-      return show(file, false, real_path(file));
+  // Makes a program file and its package visible, and also the package of a link to the file, as in
+  // a Python environment. They are visible only at their real paths, where the hidden paths in them
+  // are hidden. Other links of the walk are created as links.
+  void show_code(const PathWalk &walk) {
+    const auto last = std::find_if(walk.links.begin(), walk.links.end(),
+                                   [](const PathWalk::Link &link) { return link.last; });
+    if (last != walk.links.end()) show_package(last->at);
+    show_package(walk.end);
+    for (const PathWalk::Link &link : walk.links) {
+      if (!is_covered(link.at) || nearest_step(steps_, link.at)->kind == Kind::bind) continue;
+      put(Kind::link, link.at);
+      steps_[link.at].source = link.target;
     }
-    show(root, false, real);
+  }
+
+  // The parent folders of `file` must not contain links.
+  void show_package(const std::string &file) {
+    if (!is_covered(file)) return;
+    const std::string root = code_root(file, homes_.all());
+    if (!homes_.are_within(root) && !is_closed(root)) return show(root, false);
+    std::error_code none;
+    if (!std::filesystem::is_symlink(file, none)) show(file, false);
   }
 
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
@@ -407,7 +407,7 @@ class Planner {
     if (!may_follow(name, code)) return;
     switch (name.as) {
       case Named::As::argument:
-        return found ? grant_argument(name.path, real, code) : grant_new_file(name.path, real);
+        return found ? grant_argument(name.walk, code) : grant_new_file(name.path, real);
       case Named::As::folder:
         return grant_folder(real);
       case Named::As::readable:
@@ -417,12 +417,12 @@ class Planner {
     }
   }
 
-  void grant_argument(const std::string &named, const std::string &real, bool code) {
+  void grant_argument(const PathWalk &walk, bool code) {
+    const std::string &real = walk.end;
     if (is_folder(real)) {
       grant_folder(real);
     } else if (code) {
-      show_code(named);
-      show_code(real);
+      show_code(walk);
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {

@@ -85,7 +85,8 @@ struct Place {
   bool reaches(const std::string &path) const {
     return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
       return step.kind == Kind::bind && !step.instead &&
-             (is_within(path, step.path) || is_within(step.path, path));
+             (is_within(path, step.path) || is_within(step.path, path) ||
+              is_within(path, step.source) || is_within(step.source, path));
     });
   }
   bool reports(const std::string &start) const {
@@ -272,6 +273,46 @@ TEST_CASE("a program that a server can replace by a link shows no credential and
   CHECK(p.grants(p.at("project/run"), false));
   p.request.program = p.link("data/run", p.at("python/bin/python3"));
   CHECK(p.plan().grants(p.at("python"), false));
+}
+
+TEST_CASE("code behind the user's links has only its real path, at which its secrets are hidden") {
+  Place p;
+  p.policy.mode = Mode::strict;
+  const std::string data = p.folder + "/data/projects";
+  for (const char *name : {"/package.json", "/src/main.js", "/mcp/gateway.json"}) {
+    fs::create_directories(fs::path(data + name).parent_path());
+    std::ofstream(data + name) << "text";
+  }
+  p.link("links/projects", data);
+  p.link("projects", "links/projects");
+  p.link("tools/bin/tool", p.at("hop"));
+  p.link("hop", "projects/src/main.js");
+  p.request.own = {data + "/mcp/gateway.json"};
+  SECTION("as the program") {
+    fs::permissions(data + "/src/main.js", fs::perms::owner_all);
+    p.request.program = p.at("tools/bin/tool");
+    p.policy.args = {p.at("projects/src/main.js")};
+  }
+  SECTION("as arguments") {
+    p.policy.args = {p.at("tools/bin/tool"), p.at("projects/src/main.js")};
+  }
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(data, false));
+  CHECK(p.grants(p.at("tools"), false));
+  CHECK(p.kind(data + "/mcp/gateway.json") == Kind::empty_file);
+  std::vector<std::string> links;
+  for (const ViewStep &step : p.view.steps) {
+    INFO(step.path);
+    if (step.kind == Kind::link) links.push_back(step.path + " " + step.source);
+    if (step.kind == Kind::bind) CHECK((step.instead || step.path == step.source));
+  }
+  for (const std::string &link :
+       {p.at("links/projects") + " " + data, p.at("projects") + " links/projects",
+        p.at("hop") + " projects/src/main.js"}) {
+    INFO(link);
+    CHECK(std::count(links.begin(), links.end(), link) == 1);
+  }
 }
 
 TEST_CASE("the parents of hidden and read-only paths in a writable folder are mount points") {

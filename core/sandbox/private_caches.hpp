@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace bulkhead {
 
@@ -21,5 +23,8 @@ inline constexpr PrivateCache private_caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
+
+// Returns the folders in the original cache at `at` that remain readable, at most 64 of them.
+std::vector<std::string> kept_folders(const PrivateCache &cache, const std::string &at);
 
 }  // namespace bulkhead

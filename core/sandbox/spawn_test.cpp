@@ -880,6 +880,34 @@ TEST_CASE("a strict sandbox shows only the system, the program and granted paths
   CHECK(run.of("loopback") == "ok");
 }
 
+TEST_CASE("a program is started through the user's links, and hidden paths beside it stay hidden") {
+  if (skip_without_namespaces()) return;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  World w([](SpawnOptions &options) {
+    options.own.push_back(fs::path(options.home).parent_path().string() + "/data/mcp/gateway.json");
+  });
+  const std::string data = w.folder + "/data", seen = w.home + "/work/all";
+  put_file(data + "/package.json");
+  put_file(data + "/mcp/gateway.json");
+  fs::create_directories(data + "/bin");
+  fs::copy_file(TEST_CHILD, data + "/bin/run");
+  fs::create_directories(w.home + "/work");
+  fs::create_directory_symlink("../../data", seen);
+  fs::create_directories(w.home + "/.bin");
+  fs::create_symlink(seen + "/bin/run", w.home + "/.bin/run");
+  Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}",
+              {"read:" + seen + "/package.json", "read:" + data + "/package.json",
+               "read:" + w.home + "/.bin/run", "read:" + seen + "/mcp/gateway.json",
+               "read:" + data + "/mcp/gateway.json"},
+              {"PATH=/usr/bin:/bin"}, {}, w.home + "/.bin/run");
+  INFO(mode << ": " << run.error);
+  for (const auto &[attempt, result] : run.results) {
+    INFO(attempt);
+    CHECK((result == "ok") == !attempt.ends_with("/gateway.json"));
+  }
+  CHECK(run.results.size() == 5);
+}
+
 TEST_CASE("the kernel rejects a malicious server's operations") {
   if (skip_without_namespaces()) return;
   World w;

@@ -1,0 +1,25 @@
+#include "sandbox/private_caches.hpp"
+
+#include <filesystem>
+
+#include "sandbox/paths.hpp"
+
+namespace bulkhead {
+
+std::vector<std::string> kept_folders(const PrivateCache &cache, const std::string &at) {
+  constexpr std::size_t most = 64;
+  std::vector<std::string> kept;
+  for (const std::string_view name : cache.kept) {
+    if (name == "*") {
+      std::error_code error;
+      for (const auto &entry : std::filesystem::directory_iterator(at, error)) {
+        if (kept.size() < most && entry.is_directory(error)) kept.push_back(entry.path().string());
+      }
+    } else if (!name.empty() && is_folder(joined(at, name))) {
+      kept.push_back(joined(at, name));
+    }
+  }
+  return kept;
+}
+
+}  // namespace bulkhead
