@@ -122,11 +122,12 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   if (!launch.view.refused.empty()) {
     return bh::fail(error, BH_E_LIMIT, launch.who() + "is not started: " + launch.view.refused);
   }
-  if (auto recorded = record_->add(launch.view); !recorded && !record_failed_) {
-    record_failed_ = true;
+  const auto recorded = record_->add(launch.view);
+  if (!recorded && !record_failed_) {
     log(BH_LOG_WARN, recorded.error().text +
                          "; after a restart, links that servers have created may be followed");
   }
+  record_failed_ = !recorded;
   for (const std::string &path : launch.view.ignored) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
   }
