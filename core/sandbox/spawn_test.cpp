@@ -855,6 +855,28 @@ TEST_CASE("links that a server can create are not followed at its next start") {
         }) == 2);
 }
 
+TEST_CASE("a link in a folder for temporary files is followed only within that folder") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string target = fs::path(TEST_CHILD).parent_path().string();
+  for (const char *folder : {"/tmp", "/var/tmp", "/dev/shm"}) {
+    if (!fs::is_directory(folder) || target.starts_with(folder)) continue;
+    // Any program can create this link, also a server that was started without namespaces.
+    const std::string link = folder + ("/bulkhead-link-" + std::to_string(::getpid()));
+    fs::create_directory_symlink(target, link);
+    w.log.clear();
+    Running run(w, R"("command":"x","sandbox":{"write":[)" + in_quotes(link) + "]}",
+                {"write:" + target + "/bulkhead-new"});
+    fs::remove(link);
+    INFO(link);
+    CHECK(run.of("write:" + target + "/bulkhead-new") != "ok");
+    CHECK(std::count_if(w.log.begin(), w.log.end(), [&](const std::string &line) {
+            return line.find(link + " leads to " + target) != std::string::npos;
+          }) == 1);
+    fs::remove(target + "/bulkhead-new");
+  }
+}
+
 TEST_CASE("a strict sandbox shows only the system, the program and granted paths") {
   if (skip_without_namespaces()) return;
   World w;
