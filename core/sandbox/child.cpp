@@ -256,6 +256,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   constexpr unsigned long quiet = MS_NOSUID | MS_NODEV;
   if (mount.kind == ChildMount::Kind::entry) return show_entry(mount);
   if (mount.kind == ChildMount::Kind::link) {
+    if (mount.make) make_folders(mount.path, false);
     static_cast<void>(::symlink(mount.source, mount.path) == 0);
     return true;
   }
@@ -266,8 +267,12 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
                      "size=64k,mode=0755,nr_inodes=1024") == 0 &&
              (mount.holds || change_mount(AT_FDCWD, mount.path, 0, MOUNT_ATTR_RDONLY));
     case ChildMount::Kind::mirror:
-      return ::mount("tmpfs", mount.path, "tmpfs", quiet | MS_NOEXEC,
-                     "size=4m,mode=0755,nr_inodes=16384") == 0;
+      if (::mount("tmpfs", mount.path, "tmpfs", quiet | MS_NOEXEC,
+                  "size=4m,mode=0755,nr_inodes=16384") != 0) {
+        return false;
+      }
+      errno = mount.error;
+      return mount.tree >= 0;
     case ChildMount::Kind::entry:
     case ChildMount::Kind::link:
       return true;
@@ -283,7 +288,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
     case ChildMount::Kind::processes:
       return show_processes(plan);
     case ChildMount::Kind::bind:
-      errno = ENOENT;
+      errno = mount.error;
       if (mount.tree < 0) return false;
       if (!mount.writable &&
           !change_mount(mount.tree, "", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_RDONLY)) {
@@ -292,6 +297,15 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
       return place(mount.tree, mount.path);
   }
   return false;
+}
+
+// Returns true if the start continues although this mount failed with the errno value `error`. If
+// the path does not exist, there is nothing to mask or expose, and if the user may not access it,
+// there is nothing to expose.
+bool may_skip(const ChildMount &mount, int error) {
+  if (mount.optional) return true;
+  if (mount.needed || mount.kind == ChildMount::Kind::scratch) return false;
+  return error == ENOENT || (error == EACCES && mount.kind == ChildMount::Kind::bind);
 }
 
 // Builds the file system view: clones the sources of the planned mounts, makes everything
@@ -304,15 +318,14 @@ void build_view(ChildPlan *plan) {
     ChildMount &mount = plan->mounts[i];
     if (mount.kind == ChildMount::Kind::bind) mount.tree = open_tree_of(mount.source);
     if (mount.kind == ChildMount::Kind::mirror) mount.tree = open_planned(mount.path);
+    mount.error = mount.tree < 0 ? errno : 0;
   }
   if (!change_mount(AT_FDCWD, "/", AT_RECURSIVE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID)) {
     child_failed(plan, SpawnStep::mounts);
   }
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
-    if (apply(plan, mount) || mount.optional) continue;
-    // If the path does not exist, there is nothing to mask or expose.
-    if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
+    if (apply(plan, mount) || may_skip(mount, errno)) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
   }

@@ -58,8 +58,12 @@ struct ChildMount {
   // For empty_folder: whether later steps create targets in this folder. Always true for mirrors.
   bool holds = false;
   bool optional = false;  // whether the start continues if this step fails
+  // Whether the start also fails if the path is missing or inaccessible, because the mount protects
+  // a path from the server. Other mounts only make their path accessible.
+  bool needed = false;
   // Set by the child. For bind: a clone of the source; for mirror: the mirrored folder.
   int tree = -1;
+  int error = 0;  // the errno value if `tree` could not be opened
 };
 
 // A control group that the child creates and enters in one cgroup hierarchy; see

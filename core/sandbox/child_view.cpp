@@ -70,7 +70,7 @@ class Planner {
     for (const Named &path : named) grant(path);
     show_name_service();
     cover_own();
-    pin_parents(&steps_);
+    refused_ = pin_parents(&steps_);
     mirror_folders();
     return finish();
   }
@@ -302,30 +302,42 @@ class Planner {
     const std::string found = normal_path(request_.program);
     if (!found.starts_with('/')) return;
     const PathWalk walk = walk_path(found);
-    if (walk.links.empty() || !walk.exists) return show_code(found);
+    if (!walk.exists) return;
     if (hidden_.are_reached(found, walk.end)) {
       ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
     } else if (certain_.rejected(walk) == nullptr) {
-      show_code(found);
-      show_code(walk.end);
+      show_code(walk);
     } else if (is_covered(walk.end)) {
       // A server may have chosen the target, as in the `bin` folder of a Python environment. Only
       // an installation is made visible as a whole, not a project.
       const bool installed = base_of(parent_of(walk.end)) == "bin";
-      if (installed) return show_code(walk.end);
+      if (installed) return show_package(walk.end);
       show(walk.end, false);
     }
   }
 
-  // Makes a program file and its package visible at the given path. If that path contains a
-  // symbolic link, they are also made visible at their real location.
-  void show_code(const std::string &file) {
-    if (!is_covered(file)) return;
-    const std::string root = code_root(file, homes_.all()), real = real_path(root);
-    if (real.empty() || homes_.are_within(real) || is_closed(real)) {
-      return show(file, false, real_path(file));
+  // Makes a program file and its package visible, and also the package of a link to the file, as in
+  // a Python environment. They are visible only at their real paths, where the hidden paths in them
+  // are hidden. Other links of the walk are created as links.
+  void show_code(const PathWalk &walk) {
+    const auto last = std::find_if(walk.links.begin(), walk.links.end(),
+                                   [](const PathWalk::Link &link) { return link.last; });
+    if (last != walk.links.end()) show_package(last->at);
+    show_package(walk.end);
+    for (const PathWalk::Link &link : walk.links) {
+      if (!is_covered(link.at) || nearest_step(steps_, link.at)->kind == Kind::bind) continue;
+      put(Kind::link, link.at);
+      steps_[link.at].source = link.target;
     }
-    show(root, false, real);
+  }
+
+  // The parent folders of `file` must not contain links.
+  void show_package(const std::string &file) {
+    if (!is_covered(file)) return;
+    const std::string root = code_root(file, homes_.all());
+    if (!homes_.are_within(root) && !is_closed(root)) return show(root, false);
+    std::error_code none;
+    if (!std::filesystem::is_symlink(file, none)) show(file, false);
   }
 
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
@@ -404,7 +416,7 @@ class Planner {
     if (!may_follow(name, code) || !may_search(name.walk)) return;
     switch (name.as) {
       case Named::As::argument:
-        return found ? grant_argument(name.path, real, code) : grant_new_file(name.path, real);
+        return found ? grant_argument(name.walk, code) : grant_new_file(name.path, real);
       case Named::As::folder:
         return grant_folder(real);
       case Named::As::readable:
@@ -414,12 +426,12 @@ class Planner {
     }
   }
 
-  void grant_argument(const std::string &named, const std::string &real, bool code) {
+  void grant_argument(const PathWalk &walk, bool code) {
+    const std::string &real = walk.end;
     if (is_folder(real)) {
       grant_folder(real);
     } else if (code) {
-      show_code(named);
-      show_code(real);
+      show_code(walk);
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {
@@ -483,19 +495,9 @@ class Planner {
     });
   }
 
-  // Returns the paths hidden so far and the folders that several programs share. The gateway's own
-  // files are not included: cover_own() hides them even in a granted folder.
+  // The gateway's own files are not included: cover_own() hides them even in a granted folder.
   const std::set<std::string> &excluded_places() {
-    if (!excluded_places_.empty()) return excluded_places_;
-    excluded_places_ = hidden_.all();
-    for (const std::string &home : homes_.all()) {
-      for (const std::string_view name : shared_at_home()) {
-        excluded_places_.insert(joined(home, name));
-        if (const std::string real = hidden_.real(joined(home, name)); !real.empty()) {
-          excluded_places_.insert(real);
-        }
-      }
-    }
+    if (excluded_places_.empty()) excluded_places_ = hidden_.all_and_shared(homes_.all());
     return excluded_places_;
   }
 
@@ -552,6 +554,7 @@ class Planner {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
+    view.refused = std::move(refused_);
     const auto add_if_in_scratch = [&](const std::string &place, const std::string &seen_at) {
       const ViewStep *step = nearest_step(steps_, seen_at);
       if (step != nullptr && step->kind == Kind::scratch) view.in_scratch.push_back(place);
@@ -582,6 +585,7 @@ class Planner {
   std::set<std::string> named_links_;  // links that lead to granted paths
   std::vector<std::string> placed_;    // mount targets of caches
   std::vector<std::string> ignored_, notes_;
+  std::string refused_;
 };
 
 }  // namespace

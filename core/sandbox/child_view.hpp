@@ -54,10 +54,15 @@ struct ViewStep {
   bool folder = true;
   bool make = false;               // the target is in a folder that an earlier step hides
   bool holds = false;              // for empty_folder: later steps create entries in it
+  bool pin = false;                // for bind: mounted onto itself; see pin_parents()
+  bool needed = false;             // for bind: the server must not start without it
   std::size_t mirror = no_mirror;  // for entry: index of the mirror that contains it
 };
 
 struct ChildView {
+  // The maximum number of pins. A server can create folders and links that cause pins.
+  static constexpr std::size_t most_pins = 256;
+
   std::vector<ViewStep> steps;       // parents precede their contents
   std::vector<std::string> ignored;  // named paths that are not granted, each with a reason
   std::vector<std::string> notes;    // notes for the operator, as complete sentences
@@ -67,6 +72,7 @@ struct ChildView {
   // Targets of links that the server can remove. They must stay hidden at later starts; see
   // ViewRequest::also_hidden.
   std::vector<std::string> keep_hidden;
+  std::string refused;  // if not empty, the server must not start, for this reason
 };
 
 struct ViewRequest {

@@ -13,6 +13,8 @@
 #include <functional>
 #include <optional>
 
+#include "sandbox/grant_record.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -84,7 +86,8 @@ struct Place {
   bool reaches(const std::string &path) const {
     return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
       return step.kind == Kind::bind && !step.instead &&
-             (is_within(path, step.path) || is_within(step.path, path));
+             (is_within(path, step.path) || is_within(step.path, path) ||
+              is_within(path, step.source) || is_within(step.source, path));
     });
   }
   // Returns true if the path or a part of it is visible: no hidden folder or file takes its place.
@@ -284,6 +287,48 @@ TEST_CASE("a program that a server can replace by a link shows no credential and
   CHECK(p.plan().grants(p.at("python"), false));
 }
 
+TEST_CASE("code behind the user's links has only its real path, at which its secrets are hidden") {
+  Place p;
+  p.policy.mode = Mode::strict;
+  const std::string data = p.folder + "/data/projects";
+  for (const char *name : {"/package.json", "/src/main.js", "/mcp/gateway.json"}) {
+    fs::create_directories(fs::path(data + name).parent_path());
+    std::ofstream(data + name) << "text";
+  }
+  p.link("links/projects", data);
+  p.link("projects", "links/projects");
+  p.link("tools/bin/tool", p.at("hop"));
+  p.link("hop", "projects/src/main.js");
+  p.request.own = {data + "/mcp/gateway.json"};
+  SECTION("as the program") {
+    fs::permissions(data + "/src/main.js", fs::perms::owner_all);
+    p.request.program = p.at("tools/bin/tool");
+    p.policy.args = {p.at("projects/src/main.js")};
+  }
+  SECTION("as arguments") {
+    p.policy.args = {p.at("tools/bin/tool"), p.at("projects/src/main.js")};
+  }
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(data, false));
+  CHECK(p.grants(p.at("tools"), false));
+  // It is not part of the mirror of its folder.
+  CHECK(p.kind(data + "/mcp") == Kind::mirror);
+  CHECK_FALSE(p.shows(data + "/mcp/gateway.json"));
+  std::vector<std::string> links;
+  for (const ViewStep &step : p.view.steps) {
+    INFO(step.path);
+    if (step.kind == Kind::link) links.push_back(step.path + " " + step.source);
+    if (step.kind == Kind::bind) CHECK((step.instead || step.path == step.source));
+  }
+  for (const std::string &link :
+       {p.at("links/projects") + " " + data, p.at("projects") + " links/projects",
+        p.at("hop") + " projects/src/main.js"}) {
+    INFO(link);
+    CHECK(std::count(links.begin(), links.end(), link) == 1);
+  }
+}
+
 TEST_CASE("the parents of hidden and read-only paths in a writable folder are mount points") {
   Place p;
   p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
@@ -308,6 +353,55 @@ TEST_CASE("the parents of hidden and read-only paths in a writable folder are mo
   CHECK(p.view.notes.empty());
   CHECK(p.kind(p.at(".config/git/credentials")) == Kind::empty_file);
   CHECK(p.grants(p.at("work/x/y/file"), false));
+}
+
+TEST_CASE("a user's link in a folder above the gateway's file is followed at every start") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("work/a/mcp/gateway.json");
+  p.file("work/a/b/c/gateway.json");
+  p.file("work/shared/data.db");
+  p.link("work/a/current", "../shared");
+  p.request.own = {p.at("work/a/mcp/gateway.json"), p.at("work/a/b/c/gateway.json")};
+  p.policy.args = {p.at("work"), p.at("work/a/current/data.db")};
+  GrantRecord record{std::string()};
+  for (int start = 0; start < 2; ++start) {
+    INFO(start);
+    p.request.changeable.clear();
+    record.add_to(&p.request);
+    p.plan();
+    CHECK(p.view.ignored.empty());
+    CHECK(p.grants(p.at("work/a")));
+    CHECK(p.grants(p.at("work/a/b")));
+    CHECK(p.grants(p.at("work/shared")));
+    REQUIRE(record.add(p.view));
+  }
+  CHECK(p.request.changeable == std::vector<std::string>{p.at("work"), p.at("work/shared")});
+}
+
+TEST_CASE("a server for which too many folders would have to be mounted is not started") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.policy.args = {p.at("work"), p.at(".config")};
+  p.file(".config/x");
+  const auto chain = [&](std::size_t length) {
+    std::string path = "work";
+    for (std::size_t i = 0; i < length; ++i) path += "/d";
+    fs::create_directories(p.at(path));
+    p.link(".config/gh", "../" + path);  // a server can create this link
+    p.plan();
+    return std::count_if(p.view.steps.begin(), p.view.steps.end(),
+                         [](const ViewStep &step) { return step.pin; });
+  };
+  CHECK(chain(257) == 256);
+  CHECK(p.view.refused.empty());
+  for (const std::size_t length : {258, 1000}) {
+    CHECK(chain(length) == 0);
+    CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("work") + " contain "));
+  }
+  p.policy.args = {p.at(".config")};
+  p.plan();
+  CHECK(p.view.refused.empty());
 }
 
 TEST_CASE("a server cannot replace a link to the gateway's configuration") {

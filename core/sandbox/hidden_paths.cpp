@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sandbox/hidden_places.hpp"
 #include "sandbox/path_walk.hpp"
 #include "sandbox/system_folders.hpp"
 
@@ -105,6 +106,18 @@ bool HiddenPaths::are_reached(const std::string &path, const std::string &end) c
       return name.first == place && is_within(text, name.second);
     });
   });
+}
+
+std::set<std::string> HiddenPaths::all_and_shared(const std::vector<std::string> &homes) const {
+  std::set<std::string> out = all_;
+  for (const std::string &home : homes) {
+    for (const std::string_view name : shared_at_home()) {
+      const std::string place = joined(home, name);
+      out.insert(place);
+      if (std::string found = real(place); !found.empty()) out.insert(std::move(found));
+    }
+  }
+  return out;
 }
 
 }  // namespace bulkhead

@@ -35,6 +35,8 @@ class HiddenPaths {
 
   // All hidden paths. Their parent folders contain no links.
   const std::set<std::string> &all() const noexcept { return all_; }
+  // Also the folders in these home directories that several programs share.
+  std::set<std::string> all_and_shared(const std::vector<std::string> &homes) const;
   // Folders outside the home directories to which a folder in a home directory is a link.
   const std::vector<std::string> &tops() const noexcept { return tops_; }
   // The links that lead to hidden paths, each with the path without links.

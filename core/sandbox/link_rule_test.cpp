@@ -2,9 +2,12 @@
 // GrantRecord and MountTable.
 #include "sandbox/link_rule.hpp"
 
+#include <sys/resource.h>
+
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -140,6 +143,9 @@ TEST_CASE("the record of granted folders outlives the process and is shared") {
   REQUIRE(first.add(view_of("/work/a b\nc", true)));
   REQUIRE(first.add(view_of("/work/read-only", false)));
   REQUIRE(first.add(view_of("/work/a b\nc", true)));  // already known
+  ChildView pinned = view_of("/work/a b\nc/sub", true);
+  pinned.steps[0].pin = true;  // the user's links in it may lead anywhere in the granted folder
+  REQUIRE(first.add(pinned));
   ChildView linked = view_of("/work/d", true);
   linked.keep_hidden = {"/work/secret"};
   REQUIRE(second.add(linked));
@@ -151,7 +157,7 @@ TEST_CASE("the record of granted folders outlives the process and is shared") {
     CHECK(request.also_hidden == std::vector<std::string>{"/work/secret"});
     CHECK_FALSE(request.distrust_links);
   }
-  CHECK(fs::file_size(file) == std::string("w/work/a b\nc w/work/d h/work/secret ").size());
+  CHECK(fs::file_size(file) == std::string(" w/work/a b\nc  w/work/d  h/work/secret ").size());
 }
 
 TEST_CASE("a record that is full or cannot be written has a safe effect") {
@@ -185,6 +191,85 @@ TEST_CASE("a record that is full or cannot be written has a safe effect") {
   request = {};
   damaged.add_to(&request);
   CHECK(request.changeable == std::vector<std::string>{"/a"});
+}
+
+namespace {
+
+ChildView view_of_folder(const std::string &folder) {
+  ChildView view;
+  ViewStep &step = view.steps.emplace_back();
+  step.path = step.source = folder;
+  step.writable = true;
+  return view;
+}
+
+// Returns what a gateway that starts now reads from the record.
+std::vector<std::string> recorded_in(const std::string &file) {
+  GrantRecord record(file);
+  ViewRequest request;
+  record.add_to(&request);
+  std::vector<std::string> out = request.changeable;
+  out.insert(out.end(), request.also_hidden.begin(), request.also_hidden.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("entries that could not be saved are saved with the next start") {
+  using Paths = std::vector<std::string>;
+  const Folder f;
+  const std::string file = f.path + "/folder/record";
+  GrantRecord record(file);
+  ChildView first = view_of_folder("/work/a");
+  first.keep_hidden = {"/work/secret"};
+  REQUIRE_FALSE(record.add(first));
+  fs::create_directories(f.path + "/folder");
+  REQUIRE(record.add(first));  // nothing in it is new
+  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
+  // The disk is full in the middle of an entry.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{fs::file_size(file) + 8, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+  const auto added = record.add(view_of_folder("/work/long/name"));
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK_FALSE(added);
+  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
+  REQUIRE(record.add(view_of_folder("/work/b")));
+  CHECK(recorded_in(file) == Paths{"/work/a", "/work/b", "/work/long/name", "/work/secret"});
+  // Another process was killed in the middle of an entry.
+  std::ofstream(file, std::ios::app) << "w/torn";
+  REQUIRE(record.add(view_of_folder("/work/c")));
+  const Paths found = recorded_in(file);
+  CHECK(std::count(found.begin(), found.end(), "/work/c") == 1);
+}
+
+TEST_CASE("a record that is deleted while its gateway runs is written again") {
+  using Paths = std::vector<std::string>;
+  const Folder f;
+  const std::string file = f.path + "/record";
+  GrantRecord record(file);
+  ChildView first = view_of_folder("/work/a");
+  first.keep_hidden = {"/work/secret"};
+  REQUIRE(record.add(first));
+  ViewRequest ignored;
+  const auto start = [&](const std::string &folder) {
+    record.add_to(&ignored);
+    REQUIRE(record.add(view_of_folder(folder)));
+  };
+  fs::remove(file);
+  start("/work/a");
+  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
+  // Another gateway has replaced it.
+  fs::rename(file, file + ".old");
+  GrantRecord other(file);
+  REQUIRE(other.add(view_of_folder("/other/with/a/long/name/that/makes/the/file/larger")));
+  start("/work/b");
+  CHECK(recorded_in(file) == Paths{"/other/with/a/long/name/that/makes/the/file/larger", "/work/a",
+                                   "/work/b", "/work/secret"});
 }
 
 TEST_CASE("a mount table finds the other paths of a folder") {

@@ -46,12 +46,13 @@ PathWalk walk_path(const std::string &path) {
       if (missing && !means_missing(error)) walk.closed = parent_of(at);
       continue;
     }
-    walk.links.push_back({at, rest.empty()});
+    std::string text(target, static_cast<std::size_t>(size));
+    walk.links.push_back({at, text, rest.empty()});
     if (walk.links.size() > PathWalk::most_links) {
       missing = true;
       continue;
     }
-    push_components(std::string(target, static_cast<std::size_t>(size)), &rest);
+    push_components(text, &rest);
     at = target[0] == '/' ? "/" : parent_of(at);
   }
   walk.end = std::move(at);

@@ -9,8 +9,9 @@ namespace bulkhead {
 
 struct PathWalk {
   struct Link {
-    std::string at;     // the link itself; its parent folders contain no links
-    bool last = false;  // no component of the path followed the link
+    std::string at;      // the link itself; its parent folders contain no links
+    std::string target;  // as it was read
+    bool last = false;   // no component of the path followed the link
   };
   static constexpr std::size_t most_links = 40;  // the kernel's limit
 

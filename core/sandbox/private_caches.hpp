@@ -1,4 +1,4 @@
-// Lists the cache folders of which each server has a private version. Thread-safe.
+// Lists the cache folders of which each server has a private version.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr PrivateCache private_caches[] = {
     {".config/configstore", "configstore", {}},
 };
 
-// Returns the folders in the original cache `at` that remain readable: at most 64 for "*".
+// Returns the folders in the original cache at `at` that remain readable, at most 64 of them.
 std::vector<std::string> kept_folders(const PrivateCache &cache, const std::string &at);
 
 }  // namespace bulkhead

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -118,6 +119,10 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
+constexpr const char *namespace_limits[] = {
+    "/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_mnt_namespaces",
+    "/proc/sys/user/max_pid_namespaces", "/proc/sys/user/max_net_namespaces"};
+
 // Returns true for steps that fail for every server if the kernel, or its configuration, does not
 // support namespaces.
 bool is_namespace_step(SpawnStep step) {
@@ -125,13 +130,25 @@ bool is_namespace_step(SpawnStep step) {
          step == SpawnStep::network || step == SpawnStep::init;
 }
 
+// Returns true for errors that may disappear, because something is used up. The kernel also reports
+// ENOSPC if the administrator has set the number of namespaces to zero.
+bool is_temporary(int error) {
+  if (error != ENOSPC) {
+    return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE;
+  }
+  return std::none_of(std::begin(namespace_limits), std::end(namespace_limits),
+                      [](const char *file) {
+                        std::ifstream in(file);
+                        std::string text;
+                        return std::getline(in, text) && text == "0";
+                      });
+}
+
 }  // namespace
 
 bool Spawner::may_retry_without_namespaces(Launch &launch) {
   if (!launch.plan.namespaces || options_.require) return false;
-  if (!is_namespace_step(launch.plan.failed) || launch.plan.error == ENOMEM ||
-      launch.plan.error == EAGAIN)
-    return false;
+  if (!is_namespace_step(launch.plan.failed) || is_temporary(launch.plan.error)) return false;
   namespaces_ = false;
   report_missing("namespaces", bh::error_name(launch.plan.error));
   return true;

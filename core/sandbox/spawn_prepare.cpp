@@ -86,6 +86,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.writable = step.writable;
     mount.folder = step.folder;
     mount.make = step.make;
+    mount.needed = step.needed;
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
     // If parts of /proc are hidden on this machine (as in a container), the kernel rejects a new
@@ -110,19 +111,22 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
   record_->add_to(&view);
-  // Without namespaces, these folders are the machine's own ones.
-  if (!launch.plan.namespaces) {
-    view.changeable.insert(view.changeable.end(), {"/tmp", "/var/tmp", "/dev/shm"});
-  }
+  // Every program can create links in these folders, including servers that were started without
+  // namespaces.
+  view.changeable.insert(view.changeable.end(), {"/tmp", "/var/tmp", "/dev/shm"});
   view.own = options_.own;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
   launch.view = plan_view(view);
   launch.cache = view.cache;
-  if (auto recorded = record_->add(launch.view); !recorded && !record_failed_) {
-    record_failed_ = true;
+  if (!launch.view.refused.empty()) {
+    return bh::fail(error, BH_E_LIMIT, launch.who() + "is not started: " + launch.view.refused);
+  }
+  const auto recorded = record_->add(launch.view);
+  if (!recorded && !record_failed_) {
     log(BH_LOG_WARN, recorded.error().text +
                          "; after a restart, links that servers have created may be followed");
   }
+  record_failed_ = !recorded;
   for (const std::string &path : launch.view.ignored) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
   }

@@ -14,6 +14,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -888,6 +889,28 @@ TEST_CASE("links that a server can create are not followed at its next start") {
         }) == 2);
 }
 
+TEST_CASE("a link in a folder for temporary files is followed only within that folder") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string target = fs::path(TEST_CHILD).parent_path().string();
+  for (const char *folder : {"/tmp", "/var/tmp", "/dev/shm"}) {
+    if (!fs::is_directory(folder) || target.starts_with(folder)) continue;
+    // Any program can create this link, also a server that was started without namespaces.
+    const std::string link = folder + ("/bulkhead-link-" + std::to_string(::getpid()));
+    fs::create_directory_symlink(target, link);
+    w.log.clear();
+    Running run(w, R"("command":"x","sandbox":{"write":[)" + in_quotes(link) + "]}",
+                {"write:" + target + "/bulkhead-new"});
+    fs::remove(link);
+    INFO(link);
+    CHECK(run.of("write:" + target + "/bulkhead-new") != "ok");
+    CHECK(std::count_if(w.log.begin(), w.log.end(), [&](const std::string &line) {
+            return line.find(link + " leads to " + target) != std::string::npos;
+          }) == 1);
+    fs::remove(target + "/bulkhead-new");
+  }
+}
+
 TEST_CASE("a strict sandbox shows only the system, the program and granted paths") {
   if (skip_without_namespaces()) return;
   World w;
@@ -911,6 +934,34 @@ TEST_CASE("a strict sandbox shows only the system, the program and granted paths
   CHECK(run.of("memory-of:1") == "EPERM");
   CHECK(run.of("write:/tmp/x") == "ok");
   CHECK(run.of("loopback") == "ok");
+}
+
+TEST_CASE("a program is started through the user's links, and hidden paths beside it stay hidden") {
+  if (skip_without_namespaces()) return;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  World w([](SpawnOptions &options) {
+    options.own.push_back(fs::path(options.home).parent_path().string() + "/data/mcp/gateway.json");
+  });
+  const std::string data = w.folder + "/data", seen = w.home + "/work/all";
+  put_file(data + "/package.json");
+  put_file(data + "/mcp/gateway.json");
+  fs::create_directories(data + "/bin");
+  fs::copy_file(TEST_CHILD, data + "/bin/run");
+  fs::create_directories(w.home + "/work");
+  fs::create_directory_symlink("../../data", seen);
+  fs::create_directories(w.home + "/.bin");
+  fs::create_symlink(seen + "/bin/run", w.home + "/.bin/run");
+  Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}",
+              {"read:" + seen + "/package.json", "read:" + data + "/package.json",
+               "read:" + w.home + "/.bin/run", "read:" + seen + "/mcp/gateway.json",
+               "read:" + data + "/mcp/gateway.json"},
+              {"PATH=/usr/bin:/bin"}, {}, w.home + "/.bin/run");
+  INFO(mode << ": " << run.error);
+  for (const auto &[attempt, result] : run.results) {
+    INFO(attempt);
+    CHECK((result == "ok") == !attempt.ends_with("/gateway.json"));
+  }
+  CHECK(run.results.size() == 5);
 }
 
 TEST_CASE("the kernel rejects a malicious server's operations") {
@@ -1750,6 +1801,95 @@ TEST_CASE("a server cannot rename the parents of hidden paths in a granted folde
   replace_file(w.home + away + "/gateway.json");
   CHECK(run.later("read:" + w.home + away + "/gateway.json") != "ok");
   CHECK(run.later("write:" + w.home + away + "/gateway.json") != "ok");
+}
+
+namespace {
+
+// Limits this process's descriptors to those that are open and `more` others, while it exists.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const int lowest_free = ::dup(0);
+    REQUIRE(lowest_free >= 0);
+    ::close(lowest_free);
+    const rlimit few{static_cast<rlim_t>(lowest_free) + more, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors &) = delete;
+  FewDescriptors &operator=(const FewDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a server does not start if a mount that protects other paths fails") {
+  if (skip_without_namespaces()) return;
+  std::string deep = "/project";
+  for (int i = 0; i < 100; ++i) deep += "/d";
+  World w([&](SpawnOptions &options) {
+    options.own.push_back(fs::path(options.home).parent_path().string() + deep + "/gateway.json");
+  });
+  put_file(w.folder + deep + "/gateway.json");
+  put_file(w.folder + "/other/sub/inner/file");
+  const auto reason = [&](const std::string &definition) {
+    Running run(w, definition, {"pid:2"});
+    INFO(run.results["pid:2"]);
+    CHECK_FALSE(run.results["pid:2"] == "ok");
+    if (run.status == BH_OK) CHECK(run.reap().how == BH_CHILD_NOT_STARTED);
+    return run.error;
+  };
+  const std::string projects = R"("command":"x","args":[)" + in_quotes(w.project) + "]";
+  {
+    // A folder above the gateway's file cannot be mounted, so the server could rename it.
+    const FewDescriptors few(60);
+    const std::string why = reason(projects);
+    CHECK(why.find(w.project + "/d/d") != std::string::npos);
+    CHECK(why.find(" in its sandbox: Too many open files") != std::string::npos);
+  }
+  Running again(w, projects, {"pid:2"});
+  CHECK(again.of("pid:2") == "ok");
+  // A link that a server can create causes too many of these mounts.
+  deep = "/project";
+  for (int i = 0; i < 258; ++i) deep += "/e";
+  fs::create_directories(w.folder + deep);
+  fs::create_directory_symlink(w.folder + deep, w.home + "/.config/gh");
+  Running refused(w, projects, {"pid:2"});
+  CHECK(refused.status == BH_E_LIMIT);
+  CHECK(refused.error.find("of server \"weather\" is not started: more than 256 folders in " +
+                           w.project + " contain ") != std::string::npos);
+  fs::remove(w.home + "/.config/gh");
+  // Without this mount, the server could change the file that it may only read.
+  if (::geteuid() != 0) return;
+  const std::string sub = w.folder + "/other/sub";
+  REQUIRE(::chown(sub.c_str(), 12'345, 12'345) == 0);
+  REQUIRE(::chmod(sub.c_str(), 0700) == 0);
+  const std::string why =
+      reason(R"("command":"x","sandbox":{"write":[)" + in_quotes(w.folder + "/other") +
+             R"(],"read":[)" + in_quotes(sub + "/inner/file") + "]}");
+  CHECK(why.find(sub + "/inner in its sandbox: Permission denied") != std::string::npos);
+}
+
+TEST_CASE("a server does not start without namespaces because too many files are open") {
+  if (skip_without_namespaces()) return;
+  World w;
+  bool started = false;
+  int failed = 0;
+  for (rlim_t more = 1; more < 200 && !started; ++more) {
+    const FewDescriptors few(more);
+    Running run(w, R"("command":"x")", {"pid:2"});
+    started = run.results["pid:2"] == "ok";
+    failed += started ? 0 : 1;
+  }
+  CHECK(started);
+  CHECK(failed > 5);
+  for (const std::string &line : w.log) {
+    INFO(line);
+    CHECK(line.find("namespaces") == std::string::npos);
+  }
 }
 
 TEST_CASE("in mode require, a server that cannot be confined is not started") {

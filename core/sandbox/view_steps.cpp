@@ -35,6 +35,11 @@ bool hides(const ViewStep &step) {
   return step.kind == StepKind::empty_folder || step.kind == StepKind::empty_file;
 }
 
+// Returns true if the server can rename the contents of a folder that this step shows.
+bool is_changeable(const ViewStep *step) {
+  return step != nullptr && step->kind == StepKind::bind && step->writable && !step->instead;
+}
+
 }  // namespace
 
 const ViewStep *nearest_step(const ViewSteps &steps, std::string path) {
@@ -61,26 +66,31 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
   return folders;
 }
 
-void pin_parents(ViewSteps *steps) {
-  std::vector<std::string> pins;
+std::string pin_parents(ViewSteps *steps) {
+  std::set<std::string> pins;
   for (const auto &[path, step] : *steps) {
     const bool read_only = step.kind == StepKind::bind && !step.writable;
     if (!hides(step) && !read_only && step.kind != StepKind::mirror) continue;
-    std::vector<std::string> parents;
-    std::string at = parent_of(path);
-    for (; at != "/" && !steps->contains(at); at = parent_of(at)) parents.push_back(at);
-    const auto above = steps->find(at);
-    if (above == steps->end()) continue;
-    const ViewStep &granted = above->second;
-    const bool changeable = granted.kind == StepKind::bind && granted.writable && !granted.instead;
-    if (changeable) pins.insert(pins.end(), parents.begin(), parents.end());
+    const ViewStep *granted = nearest_step(*steps, parent_of(path));
+    if (!is_changeable(granted)) continue;
+    for (std::string at = parent_of(path); at != granted->path && !pins.contains(at);
+         at = parent_of(at)) {
+      if (pins.size() == ChildView::most_pins) {
+        return "more than " + std::to_string(ChildView::most_pins) + " folders in " +
+               granted->path +
+               " contain paths that are hidden or read-only, or links to credentials lead through "
+               "them; name a folder that contains fewer, or remove the links";
+      }
+      pins.insert(at);
+    }
   }
   for (const std::string &path : pins) {
     ViewStep &step = (*steps)[path];
     step = {};
     step.path = step.source = path;
-    step.writable = true;
+    step.writable = step.pin = step.needed = true;
   }
+  return {};
 }
 
 void order_steps(ViewSteps *steps, ChildView *view) {
@@ -100,6 +110,7 @@ void order_steps(ViewSteps *steps, ChildView *view) {
       if (above->kind == StepKind::empty_folder) above->holds = true;
       if (step.kind == StepKind::entry) step.mirror = above_at;
     }
+    if (step.kind == StepKind::bind && !step.writable && is_changeable(above)) step.needed = true;
     if (above != nullptr && above->instead && step.kind == StepKind::bind) {
       make_place(above->source, path.substr(above->path.size()), step.folder);
     }

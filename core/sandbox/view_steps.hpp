@@ -25,8 +25,9 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
 
 // Prevents a server from moving away a hidden or read-only path in a folder that it can change, by
 // renaming one of the path's parents: mounts each parent onto itself, because a mount point cannot
-// be renamed or removed. Files cannot be renamed from one such parent to another (EXDEV).
-void pin_parents(ViewSteps *steps);
+// be renamed or removed. Files cannot be renamed from one such parent to another (EXDEV). Returns
+// the reason if this would need more than ChildView::most_pins mounts, otherwise an empty string.
+std::string pin_parents(ViewSteps *steps);
 
 // Moves the steps to the view, in the order in which they are applied: each folder precedes its
 // contents. As a result, secrets in a granted folder stay hidden, and a path granted in a hidden
