@@ -96,6 +96,10 @@ struct ViewRequest {
   KnownPlaces *places = nullptr;         // null: look-ups are not cached
 };
 
+// Folders in which every program can create links, including servers that were started without
+// namespaces. They belong in ViewRequest::changeable.
+inline constexpr const char *shared_folders[] = {"/tmp", "/var/tmp", "/dev/shm"};
+
 // Plans the view from the current state of the file system. Creates folders in `cache` but changes
 // nothing else.
 ChildView plan_view(const ViewRequest &request);

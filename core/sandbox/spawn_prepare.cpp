@@ -111,9 +111,8 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
   record_->add_to(&view);
-  // Every program can create links in these folders, including servers that were started without
-  // namespaces.
-  view.changeable.insert(view.changeable.end(), {"/tmp", "/var/tmp", "/dev/shm"});
+  view.changeable.insert(view.changeable.end(), std::begin(shared_folders),
+                         std::end(shared_folders));
   view.own = options_.own;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
   launch.view = plan_view(view);

@@ -324,7 +324,10 @@ class Doctor {
       request.own = profile.own_paths;
       find_homes(&request);
       GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);
+      request.changeable.insert(request.changeable.end(), std::begin(shared_folders),
+                                std::end(shared_folders));
       const ChildView view = plan_view(request);
+      if (!view.refused.empty()) not_granted(server.name, "it is not started: " + view.refused);
       for (const std::string &path : view.ignored) not_granted(server.name, path);
       for (const std::string &note : view.notes) not_granted(server.name, note);
     }
