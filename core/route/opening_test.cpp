@@ -176,7 +176,8 @@ TEST_CASE("the revision in the profile overrides the verdict") {
   CHECK(&newest.first(now) == &stateless);
   CHECK(newest.stamped("{}") == "{}");
   def.protocol = ProtocolPin::v2025_03_26;
-  const ServerEdge &edge = ProtocolChoice(def).first(now);
+  ProtocolChoice choice(def);
+  const ServerEdge &edge = choice.first(now);
   CHECK(mcp::member(edge.opening_params(0), "protocolVersion") == R"("2025-03-26")");
   ServerDef sse;
   sse.type = "sse";
