@@ -13,7 +13,7 @@ using namespace bulkhead;
 namespace {
 
 // The state of the plugin. The test implements the plugin's functions.
-struct Stub {
+struct Seen {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
   bh_session session = 0;
@@ -42,7 +42,7 @@ struct Stub {
     const bh_status status = control->replace_servers(
         host->ctx, bh::str(definitions), wait_ms,
         [](void *arg, bh_str report) {
-          static_cast<Stub *>(arg)->reports.emplace_back(bh::view(report));
+          static_cast<Seen *>(arg)->reports.emplace_back(bh::view(report));
         },
         this, &error);
     if (why != nullptr) *why = bh::text(error);
@@ -64,60 +64,60 @@ struct Stub {
     return status;
   }
 };
-Stub stub;
+Seen seen;
 
-class StubTransport {
+class ControlTransport {
  public:
-  static constexpr bh::Info info{.id = "stub",
-                                 .name = "Stub",
+  static constexpr bh::Info info{.id = "control-transport",
+                                 .name = "Control",
                                  .version = "1",
                                  .vendor = "test",
                                  .config_schema = {},
                                  .provides = {BH_EXT_TRANSPORT}};
-  explicit StubTransport(const bh_host *host) {
-    stub = Stub{};
-    stub.host = host;
-    stub.control =
+  explicit ControlTransport(const bh_host *host) {
+    seen = Seen{};
+    seen.host = host;
+    seen.control =
         static_cast<const bh_host_control *>(host->get_ext(host->ctx, BH_EXT_HOST_CONTROL));
   }
   bh_status configure(bh_str, bh_error *) { return BH_OK; }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
   const void *get_ext(const char *id) noexcept {
-    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<StubTransport>() : nullptr;
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<ControlTransport>() : nullptr;
   }
   bh_status listen(bh_error *) { return BH_OK; }
   void stop_accepting() {}
   bh_status send(const bh_outgoing &message) {
     std::string text;
     for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
-    stub.got.push_back(text);
+    seen.got.push_back(text);
     return BH_OK;
   }
   void session_ended(bh_session, bh_str) {}
-  bh_str endpoint() { return bh::str("stub"); }
+  bh_str endpoint() { return bh::str("control-transport"); }
 };
-BH_PLUGIN(StubTransport)
+BH_PLUGIN(ControlTransport)
 
 struct ControlWorld : World {
   explicit ControlWorld(bool granted = true) {
     profile.connectors["stdio"] = profile.connectors["http"] = "fake-connector";
     PluginUse use;
-    use.id = use.plugin = "stub";
+    use.id = use.plugin = "control-transport";
     use.config_json = "{}";
     if (granted) use.grants = {"control"};
     profile.transports = {use};
     HostOptions options;
     options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"stub", bh_static_entry_StubTransport}};
+                              {"control-transport", bh_static_entry_ControlTransport}};
     host = *Host::create(profile, std::move(options));
     REQUIRE(host->start().has_value());
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
   std::string report() {
-    REQUIRE(turn_until([&] { return !stub.reports.empty(); }));
-    const std::string out = stub.reports.front();
-    stub.reports.erase(stub.reports.begin());
+    REQUIRE(turn_until([&] { return !seen.reports.empty(); }));
+    const std::string out = seen.reports.front();
+    seen.reports.erase(seen.reports.begin());
     CHECK(mcp::valid_json(out));
     return out;
   }
@@ -128,44 +128,44 @@ struct ControlWorld : World {
 TEST_CASE("control: the table is offered only to instances that the profile authorizes") {
   {
     ControlWorld with;
-    CHECK(stub.control != nullptr);
+    CHECK(seen.control != nullptr);
   }
   ControlWorld without(false);
-  CHECK(stub.control == nullptr);
+  CHECK(seen.control == nullptr);
 }
 
 TEST_CASE("control: changes to servers that a profile layer protects are rejected") {
   ControlWorld w;
-  stub.open();
+  seen.open();
   Profile held = w.profile;
   held.server_holds = {{{"mcpServers", "shell"}, true, "no shells"},
                        {{"mcpServers", "*", "sandbox"}, false, "sandboxes stay"}};
   REQUIRE(w.host->apply(held).has_value());
-  REQUIRE(stub.replace(R"([{"name":"shell","command":"fake"},
+  REQUIRE(seen.replace(R"([{"name":"shell","command":"fake"},
       {"name":"loose","command":"fake","sandbox":"off"},{"name":"g","command":"fake"}])") ==
           BH_PENDING);
   const std::string report = w.report();
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
-  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
+  CHECK(seen.servers().find(R"("name":"g")") != std::string::npos);
   // If a reload adds a hold, the servers that the hold forbids are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
-  CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
-  CHECK(stub.servers().find(R"("name":"a")") != std::string::npos);
+  CHECK(seen.servers().find(R"("name":"g")") == std::string::npos);
+  CHECK(seen.servers().find(R"("name":"a")") != std::string::npos);
 }
 
 TEST_CASE(
     "control: a new list replaces the plugin's previous servers but no server of the profile") {
   ControlWorld w;
-  stub.open();
+  seen.open();
   w.up.tools["g"] = R"([{"name":"say","description":"d"}])";
-  REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"},
+  REQUIRE(seen.replace(R"([{"name":"g","command":"fake","source":"claude"},
       {"name":"h","url":"http://u:p@127.0.0.1:1/x?token=t#f","enabled":false},
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(stub.reports.empty());  // the report is never sent before replace_servers() returns
+  CHECK(seen.reports.empty());  // the report is never sent before replace_servers() returns
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -174,7 +174,7 @@ TEST_CASE(
     INFO(refused << " in " << report);
     CHECK(report.find(refused) != std::string::npos);
   }
-  const std::string servers = stub.servers();
+  const std::string servers = seen.servers();
   CHECK(servers.find(R"({"name":"g","type":"stdio","url":"","enabled":true,"source":"claude",)"
                      R"("is_stdio":true,"state":"ready","reason":"","connected":true,)"
                      R"("restarts":0,"tool_count":1,"resource_count":0,"prompt_count":0})") !=
@@ -185,67 +185,67 @@ TEST_CASE(
   CHECK(servers.find(R"("name":"a")") != std::string::npos);
 
   std::string items;
-  REQUIRE(stub.items(BH_LIST_TOOLS, &items) == BH_OK);
+  REQUIRE(seen.items(BH_LIST_TOOLS, &items) == BH_OK);
   CHECK(items.find(R"({"server":"g","name":"g__say","original_name":"say",)"
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
   // Removes one of the two added servers. The other one keeps its connection.
   const std::size_t lanes = w.up.lanes.size();
-  REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
+  REQUIRE(seen.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=
         std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
   // A profile reload does not remove the servers that the plugin added.
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
-  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  CHECK(stub.servers().find(R"("name":"a")") == std::string::npos);
-  REQUIRE(stub.replace("[]") == BH_PENDING);
+  CHECK(seen.servers().find(R"("name":"g")") != std::string::npos);
+  CHECK(seen.servers().find(R"("name":"a")") == std::string::npos);
+  REQUIRE(seen.replace("[]") == BH_PENDING);
   CHECK(w.report().find(R"("removed":1)") != std::string::npos);
-  CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
+  CHECK(seen.servers().find(R"("name":"g")") == std::string::npos);
 }
 
 TEST_CASE("control: the report waits, up to a limit, until the old server has closed") {
   ControlWorld w;
-  stub.open();
+  seen.open();
   w.up.tools["g"] = R"([{"name":"say"}])";
-  stub.replace(R"([{"name":"g","command":"fake","timeout":1500}])");
+  seen.replace(R"([{"name":"g","command":"fake","timeout":1500}])");
   w.report();
   std::string items;
-  REQUIRE(stub.items(BH_LIST_TOOLS, &items) == BH_OK);
+  REQUIRE(seen.items(BH_LIST_TOOLS, &items) == BH_OK);
   CHECK(items.find(R"("original_name":"say","timeout_ms":1500,)") != std::string::npos);
-  stub.send(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"g__say"}})");
+  seen.send(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"g__say"}})");
   const std::string id = FakeUpstreams::id_of(w.up.last("g"));
   const bh_lane lane = w.up.lane("g").handle;
   w.up.hold_tools = true;
-  stub.replace(R"([{"name":"g","command":"other"}])", nullptr, 50);
+  seen.replace(R"([{"name":"g","command":"other"}])", nullptr, 50);
   CHECK(w.report().find(R"("changed":1,"removed":0,"unchanged":2,"ready":0,"failed":[{"name":"g",)"
                         R"("reason":"still connecting"}])") != std::string::npos);
-  stub.got.clear();
+  seen.got.clear();
   w.up.send_on(lane, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
-  REQUIRE(stub.got.size() == 1);
-  CHECK(stub.got[0].find(R"("id":7,"result")") != std::string::npos);
+  REQUIRE(seen.got.size() == 1);
+  CHECK(seen.got[0].find(R"("id":7,"result")") != std::string::npos);
 }
 
 TEST_CASE(
     "control: an invalid list changes nothing; values are neither expanded nor quoted in errors") {
   ControlWorld w;
-  stub.open();
+  seen.open();
   std::string why;
   for (const char *text : {"", "{}", "[1]", "[", "[]}", R"([],"more":[])", "[]} //", "nonsense"}) {
     INFO(text);
-    CHECK(stub.replace(text, &why) == BH_E_INVALID);
+    CHECK(seen.replace(text, &why) == BH_E_INVALID);
     CHECK_FALSE(why.empty());
   }
-  stub.replace(R"([{"name":"g","command":"fake","env":{"T":"${env:SECRET-canary}"}},
+  seen.replace(R"([{"name":"g","command":"fake","env":{"T":"${env:SECRET-canary}"}},
                    {"name":"bad","url":"ftp://canary:pw@x/","headers":{"X":"canary"}}])");
   const std::string report = w.report();
   CHECK(report.find("canary") == std::string::npos);
   CHECK(report.find(R"("refused":[{"name":"bad")") != std::string::npos);
-  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  for (int i = 0; i < 16; ++i) CHECK(stub.replace("[]") == BH_PENDING);
-  CHECK(stub.replace("[]") == BH_E_LIMIT);
+  CHECK(seen.servers().find(R"("name":"g")") != std::string::npos);
+  for (int i = 0; i < 16; ++i) CHECK(seen.replace("[]") == BH_PENDING);
+  CHECK(seen.replace("[]") == BH_E_LIMIT);
   for (int i = 0; i < 16; ++i) w.report();
 }
 
@@ -253,21 +253,21 @@ TEST_CASE(
     "control: items require an initialized session of the plugin and the servers' first lists") {
   ControlWorld w;
   std::string items;
-  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);
+  CHECK(seen.items(BH_LIST_TOOLS, &items) == BH_STALE);
   bh_peer peer{};
   peer.size = sizeof peer;
-  REQUIRE(stub.transport()->session_open(stub.host->ctx, &peer, &stub.session, nullptr) == BH_OK);
-  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_E_UNAVAILABLE);
-  stub.open();
-  CHECK(stub.items(99, &items) == BH_E_INVALID);
-  REQUIRE(stub.items(BH_LIST_PROMPTS, &items) == BH_OK);
+  REQUIRE(seen.transport()->session_open(seen.host->ctx, &peer, &seen.session, nullptr) == BH_OK);
+  CHECK(seen.items(BH_LIST_TOOLS, &items) == BH_E_UNAVAILABLE);
+  seen.open();
+  CHECK(seen.items(99, &items) == BH_E_INVALID);
+  REQUIRE(seen.items(BH_LIST_PROMPTS, &items) == BH_OK);
   CHECK(items == "[]");
   w.up.hold_tools = true;
-  stub.replace(R"([{"name":"g","command":"fake"}])", nullptr, 5000);
+  seen.replace(R"([{"name":"g","command":"fake"}])", nullptr, 5000);
   w.turn(10);
-  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_WOULD_BLOCK);
+  CHECK(seen.items(BH_LIST_TOOLS, &items) == BH_WOULD_BLOCK);
   Client other(*w.host);
-  const bh_session mine = std::exchange(stub.session, stub.session + 1);
-  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);
-  stub.session = mine;
+  const bh_session mine = std::exchange(seen.session, seen.session + 1);
+  CHECK(seen.items(BH_LIST_TOOLS, &items) == BH_STALE);
+  seen.session = mine;
 }

@@ -51,11 +51,11 @@ TEST_CASE("a command line that runs `bulkhead stdio` is recognized, also behind 
         Words{"env", "bulkhead", "--profile", "p", "stdio"}})
     CHECK(is_this_gateway(words, {}));
   for (const Words &words :
-       {Words{"npx", "server", "--dir", "/work/bulkhead", "--transport", "stdio"},
-        Words{"npx", "server", "/work/bulkhead"}, Words{"npx", "server", "stdio"}, Words{},
+       {Words{"npx", "server", "--dir", "/opt/bulkhead", "--transport", "stdio"},
+        Words{"npx", "server", "/opt/bulkhead"}, Words{"npx", "server", "stdio"}, Words{},
         Words{"uv", "--directory", "/home/me/bulkhead", "run", "server", "stdio"},
-        Words{"docker", "run", "--mount", "type=bind,src=/work/bulkhead", "server", "stdio"},
-        Words{"npx", "server", "/work/bulkhead", "x", "stdio"},
+        Words{"docker", "run", "--mount", "type=bind,src=/opt/bulkhead", "server", "stdio"},
+        Words{"npx", "server", "/opt/bulkhead", "x", "stdio"},
         Words{"https://gw.corp.example/bulkhead"}, Words{"http://x/?u=/bulkhead"},
         Words{"bulkhead-notes", "stdio"}, Words{"npx", "stdio", "bulkhead"}})
     CHECK_FALSE(is_this_gateway(words, {}));

@@ -20,7 +20,7 @@ TEST_CASE("static roots are declared for clients without a session only if they 
   StatelessLane w;
   ServerDef def = w.def;
   def.roots = RootsMode::static_list;
-  def.root_folders = {"/work"};
+  def.root_folders = {"/srv"};
   const auto upstream = w.replaced_by(def);
   w.lane->start();
   w.answer("server/discover", discovered);

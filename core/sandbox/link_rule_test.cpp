@@ -90,40 +90,40 @@ TEST_CASE("a walk reports where a missing path would be") {
 
 TEST_CASE("a link in a folder that servers can change must stay in that folder") {
   const Folder f;
-  f.file("work/sub/file");
-  f.file("work/other");
+  f.file("granted/sub/file");
+  f.file("granted/other");
   f.file("secret");
-  f.link("work/inside", "other");
-  f.link("work/outside", "../secret");
-  f.link("work/sub/up", "../other");
-  f.link("work/away", "..");
+  f.link("granted/inside", "other");
+  f.link("granted/outside", "../secret");
+  f.link("granted/sub/up", "../other");
+  f.link("granted/away", "..");
   f.link("mine", "secret");
-  f.link("alias", "work");
+  f.link("alias", "granted");
   LinkRule rule;
   const auto rejects = [&](const std::string &name) {
     const PathWalk walk = walk_path(f.path + "/" + name);
     const PathWalk::Link *link = rule.rejected(walk);
     return link == nullptr ? std::string() : link->at.substr(f.path.size() + 1);
   };
-  CHECK(rejects("work/outside").empty());  // no server can change the folder
-  rule.add(f.path + "/work");
-  CHECK(rejects("work/other").empty());
-  CHECK(rejects("work/inside").empty());
-  CHECK(rejects("work/sub/up").empty());
+  CHECK(rejects("granted/outside").empty());  // no server can change the folder
+  rule.add(f.path + "/granted");
+  CHECK(rejects("granted/other").empty());
+  CHECK(rejects("granted/inside").empty());
+  CHECK(rejects("granted/sub/up").empty());
   CHECK(rejects("mine").empty());
   CHECK(rejects("alias/sub/file").empty());
-  CHECK(rejects("work/outside") == "work/outside");
-  CHECK(rejects("alias/outside") == "work/outside");
-  CHECK(rejects("work/away/secret") == "work/away");
-  CHECK(rejects("work/away/missing") == "work/away");
-  CHECK(rule.can_change(f.path + "/work/sub/up"));
-  CHECK_FALSE(rule.can_change(f.path + "/work"));
+  CHECK(rejects("granted/outside") == "granted/outside");
+  CHECK(rejects("alias/outside") == "granted/outside");
+  CHECK(rejects("granted/away/secret") == "granted/away");
+  CHECK(rejects("granted/away/missing") == "granted/away");
+  CHECK(rule.can_change(f.path + "/granted/sub/up"));
+  CHECK_FALSE(rule.can_change(f.path + "/granted"));
   // A server that can change only the inner folder must not reach the rest of the outer folder.
-  rule.add(f.path + "/work/sub");
-  CHECK(rejects("work/sub/up") == "work/sub/up");
+  rule.add(f.path + "/granted/sub");
+  CHECK(rejects("granted/sub/up") == "granted/sub/up");
   rule.distrust_all();
   CHECK(rejects("mine").empty());  // stays in its folder
-  CHECK(rejects("work/inside").empty());
+  CHECK(rejects("granted/inside").empty());
   f.link("there/mine", "../secret");
   CHECK(rejects("there/mine") == "there/mine");
 }
@@ -140,42 +140,43 @@ TEST_CASE("the record of granted folders outlives the process and is shared") {
     return view;
   };
   GrantRecord first(file), second(file);
-  REQUIRE(first.add(view_of("/work/a b\nc", true)));
-  REQUIRE(first.add(view_of("/work/read-only", false)));
-  REQUIRE(first.add(view_of("/work/a b\nc", true)));  // already known
-  ChildView pinned = view_of("/work/a b\nc/sub", true);
+  REQUIRE(first.add(view_of("/granted/a b\nc", true)));
+  REQUIRE(first.add(view_of("/granted/read-only", false)));
+  REQUIRE(first.add(view_of("/granted/a b\nc", true)));  // already known
+  ChildView pinned = view_of("/granted/a b\nc/sub", true);
   pinned.steps[0].pin = true;  // the user's links in it may lead anywhere in the granted folder
   REQUIRE(first.add(pinned));
-  ChildView linked = view_of("/work/d", true);
-  linked.keep_hidden = {"/work/secret"};
+  ChildView linked = view_of("/granted/d", true);
+  linked.keep_hidden = {"/granted/secret"};
   REQUIRE(second.add(linked));
   for (GrantRecord *record : {&first, &second}) {
     ViewRequest request;
     record->add_to(&request);
     std::sort(request.changeable.begin(), request.changeable.end());
-    CHECK(request.changeable == std::vector<std::string>{"/work/a b\nc", "/work/d"});
-    CHECK(request.also_hidden == std::vector<std::string>{"/work/secret"});
+    CHECK(request.changeable == std::vector<std::string>{"/granted/a b\nc", "/granted/d"});
+    CHECK(request.also_hidden == std::vector<std::string>{"/granted/secret"});
     CHECK_FALSE(request.distrust_links);
   }
-  CHECK(fs::file_size(file) == std::string(" w/work/a b\nc  w/work/d  h/work/secret ").size());
+  CHECK(fs::file_size(file) ==
+        std::string(" w/granted/a b\nc  w/granted/d  h/granted/secret ").size());
 }
 
 TEST_CASE("a record that is full or cannot be written has a safe effect") {
   const Folder f;
   GrantRecord record(f.path + "/missing/file");
   ChildView view;
-  view.steps.emplace_back().source = "/work";
+  view.steps.emplace_back().source = "/granted";
   view.steps[0].writable = true;
   const auto added = record.add(view);
   REQUIRE_FALSE(added);
   CHECK(added.error().text.find(f.path + "/missing/file") != std::string::npos);
   ViewRequest request;
   record.add_to(&request);
-  CHECK(request.changeable == std::vector<std::string>{"/work"});  // in memory
+  CHECK(request.changeable == std::vector<std::string>{"/granted"});  // in memory
 
   GrantRecord full{std::string()};
   for (std::size_t i = 0; i <= GrantRecord::most; ++i) {
-    view.steps[0].source = "/work/" + std::to_string(i);
+    view.steps[0].source = "/granted/" + std::to_string(i);
     view.keep_hidden = {"/hidden/" + std::to_string(i)};
     REQUIRE(full.add(view));
   }
@@ -221,30 +222,31 @@ TEST_CASE("entries that could not be saved are saved with the next start") {
   const Folder f;
   const std::string file = f.path + "/folder/record";
   GrantRecord record(file);
-  ChildView first = view_of_folder("/work/a");
-  first.keep_hidden = {"/work/secret"};
+  ChildView first = view_of_folder("/granted/a");
+  first.keep_hidden = {"/granted/secret"};
   REQUIRE_FALSE(record.add(first));
   fs::create_directories(f.path + "/folder");
   REQUIRE(record.add(first));  // nothing in it is new
-  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
+  CHECK(recorded_in(file) == Paths{"/granted/a", "/granted/secret"});
   // The disk is full in the middle of an entry.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit full{fs::file_size(file) + 8, before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
-  const auto added = record.add(view_of_folder("/work/long/name"));
+  const auto added = record.add(view_of_folder("/granted/long/name"));
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK_FALSE(added);
-  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
-  REQUIRE(record.add(view_of_folder("/work/b")));
-  CHECK(recorded_in(file) == Paths{"/work/a", "/work/b", "/work/long/name", "/work/secret"});
+  CHECK(recorded_in(file) == Paths{"/granted/a", "/granted/secret"});
+  REQUIRE(record.add(view_of_folder("/granted/b")));
+  CHECK(recorded_in(file) ==
+        Paths{"/granted/a", "/granted/b", "/granted/long/name", "/granted/secret"});
   // Another process was killed in the middle of an entry.
   std::ofstream(file, std::ios::app) << "w/torn";
-  REQUIRE(record.add(view_of_folder("/work/c")));
+  REQUIRE(record.add(view_of_folder("/granted/c")));
   const Paths found = recorded_in(file);
-  CHECK(std::count(found.begin(), found.end(), "/work/c") == 1);
+  CHECK(std::count(found.begin(), found.end(), "/granted/c") == 1);
 }
 
 TEST_CASE("a record that is deleted while its gateway runs is written again") {
@@ -252,8 +254,8 @@ TEST_CASE("a record that is deleted while its gateway runs is written again") {
   const Folder f;
   const std::string file = f.path + "/record";
   GrantRecord record(file);
-  ChildView first = view_of_folder("/work/a");
-  first.keep_hidden = {"/work/secret"};
+  ChildView first = view_of_folder("/granted/a");
+  first.keep_hidden = {"/granted/secret"};
   REQUIRE(record.add(first));
   ViewRequest ignored;
   const auto start = [&](const std::string &folder) {
@@ -261,15 +263,15 @@ TEST_CASE("a record that is deleted while its gateway runs is written again") {
     REQUIRE(record.add(view_of_folder(folder)));
   };
   fs::remove(file);
-  start("/work/a");
-  CHECK(recorded_in(file) == Paths{"/work/a", "/work/secret"});
+  start("/granted/a");
+  CHECK(recorded_in(file) == Paths{"/granted/a", "/granted/secret"});
   // Another gateway has replaced it.
   fs::rename(file, file + ".old");
   GrantRecord other(file);
-  REQUIRE(other.add(view_of_folder("/other/with/a/long/name/that/makes/the/file/larger")));
-  start("/work/b");
-  CHECK(recorded_in(file) == Paths{"/other/with/a/long/name/that/makes/the/file/larger", "/work/a",
-                                   "/work/b", "/work/secret"});
+  REQUIRE(other.add(view_of_folder("/another/with/a/long/name/that/makes/the/file/larger")));
+  start("/granted/b");
+  CHECK(recorded_in(file) == Paths{"/another/with/a/long/name/that/makes/the/file/larger",
+                                   "/granted/a", "/granted/b", "/granted/secret"});
 }
 
 TEST_CASE("a mount table finds the other paths of a folder") {

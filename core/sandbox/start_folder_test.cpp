@@ -30,10 +30,10 @@ TEST_CASE("a server that is run by package name starts in a private folder") {
        {"npx -y @modelcontextprotocol/server-everything", "npx",
         "/usr/bin/npx -y server@latest stdio",
         "npx -y mcp-remote https://example.com/mcp --header Authorization:x/y",
-        "npx -y @modelcontextprotocol/server-filesystem /home/u/work", "npx -p @scope/pkg -c run",
+        "npx -y @modelcontextprotocol/server-filesystem /home/u/code", "npx -p @scope/pkg -c run",
         "npx github:owner/name", "npx -y owner/name", "npm exec -y pkg", "npm x pkg",
         "pnpm dlx pkg", "pnpx pkg", "yarn dlx pkg", "bunx pkg", "bun x pkg",
-        "uvx mcp-server-git --repository /home/u/work",
+        "uvx mcp-server-git --repository /home/u/code",
         "uvx --from git+https://github.com/a/b tool", "uv tool run mcp-server-time",
         "pipx run mcp-server-time", "python -m mcp_server", "python3.12 -m mcp.server --port 80",
         "python3 -u -m pkg", "python3 -Im pkg", "python3 -mpkg", "python3 -X dev -W error -m pkg",
@@ -75,7 +75,7 @@ TEST_CASE("a server that is run by package name starts in a private folder") {
         "npx -y pkg --api-key=ab/cd", "npx -y pkg --accept application/x-ndjson"}) {
     INFO(line);
     CHECK(is_private(line));
-    CHECK_FALSE(is_private(line, "/home/u/work"));
+    CHECK_FALSE(is_private(line, "/home/u/code"));
   }
 }
 
@@ -141,8 +141,8 @@ TEST_CASE("other servers, and servers with a relative path, keep the gateway's s
                            "dotnet run",
                            "env",
                            "env FOO=bar",
-                           "env -C /home/u/work npx pkg",
-                           "env --chdir=/home/u/work npx pkg",
+                           "env -C /home/u/code npx pkg",
+                           "env --chdir=/home/u/code npx pkg",
                            "env node server.js",
                            "nice -n 5 node server.js",
                            "timeout 60",
@@ -177,7 +177,7 @@ TEST_CASE("the program of a server is determined by the arguments up to the pack
     for (std::size_t i = 0; i < count; ++i) out += (i == 0 ? "" : " ") + args[i];
     return out;
   };
-  CHECK(program("npx -y pkg /home/u/work --x") == "-y pkg");
+  CHECK(program("npx -y pkg /home/u/code --x") == "-y pkg");
   CHECK(program("npx -y pkg .") == "-y pkg");
   CHECK(program("npx --registry https://r.example/ -y pkg x") ==
         "--registry https://r.example/ -y pkg");

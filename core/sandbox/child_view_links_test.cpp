@@ -1,0 +1,227 @@
+// Tests which paths a planned view grants if named paths contain symbolic links, which servers may
+// have created.
+#include <functional>
+
+#include "sandbox/child_view_place.hpp"
+
+using namespace bulkhead;
+
+TEST_CASE("a name that a server can replace by a link does not grant the link's target") {
+  const Mode mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string target = GENERATE(".ssh/id_rsa", ".ssh", ".bashrc", "project", "not-there");
+  Place p;
+  p.policy.mode = mode;
+  p.file(".bashrc");
+  p.file("project/file");
+  p.file("data/other.db");
+  const std::string named = p.link("data/app.db", p.at(target));
+  SECTION("as an argument") {
+    p.policy.args = {"--db", named};
+  }
+  SECTION("after an option") {
+    p.policy.args = {"--db=" + named};
+  }
+  SECTION("as a variable") {
+    p.policy.env_values = {named};
+  }
+  SECTION("with its folder, which follows") {
+    p.policy.args = {named, p.at("data")};
+  }
+  SECTION("with another file in its folder") {
+    p.policy.args = {named, p.at("data/other.db")};
+  }
+  SECTION("through another name of the folder") {
+    p.policy.args = {p.at("alias/app.db"), p.at("data")};
+    p.link("alias", "data");
+  }
+  SECTION("in a folder that the definition makes writable") {
+    p.policy.read = {named};
+    p.policy.write = {p.at("data")};
+  }
+  SECTION("in the working directory") {
+    p.policy.read = {named};
+    p.policy.cwd = p.at("data");
+  }
+  SECTION("in a folder that another server can change") {
+    p.policy.read = {named};
+    p.request.changeable = {p.at("data")};
+  }
+  p.plan();
+  INFO(target << (mode == Mode::strict ? " strict" : ""));
+  CHECK_FALSE(p.reaches(p.at(target)));
+  CHECK_FALSE(p.grants(p.home));
+  CHECK(p.view.ignored.size() == 1);
+  CHECK((p.reports(named) || p.reports(p.at("alias/app.db"))));
+}
+
+TEST_CASE("a parent of a named path that a server can replace by a link grants nothing") {
+  const Mode mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string target = GENERATE(".ssh", "project", "");
+  Place p;
+  p.policy.mode = mode;
+  p.file(".ssh/x/file");
+  p.file("project/x/file");
+  p.file("x/file");
+  p.file("data/sub/other");
+  p.link("data/sub", p.at(target));
+  const std::string named = p.at("data/sub/x");
+  SECTION("before its parent") {
+    p.policy.args = {named, p.at("data")};
+  }
+  SECTION("after its parent") {
+    p.policy.args = {p.at("data"), named};
+  }
+  SECTION("with a file in the parent") {
+    p.policy.args = {named, p.file("data/app.db")};
+  }
+  SECTION("with a missing file in the parent") {
+    p.policy.args = {named, p.at("data/app.db")};
+  }
+  SECTION("with a replaced file in the parent") {
+    p.policy.args = {named, p.link("data/app.db", "sub/x/file")};
+  }
+  SECTION("as the working directory") {
+    p.policy.cwd = named;
+    p.request.changeable = {p.at("data")};
+  }
+  SECTION("to be read") {
+    p.policy.read = {named};
+    p.policy.write = {p.at("data")};
+  }
+  SECTION("to be written") {
+    p.policy.write = {named, p.at("data")};
+  }
+  SECTION("if it is unknown which folders servers can change") {
+    p.policy.args = {named};
+    p.request.distrust_links = true;
+  }
+  p.plan();
+  CHECK_FALSE(p.reaches(p.at(target.empty() ? "x" : target + "/x")));
+  CHECK(p.reports(named + " leads to "));
+}
+
+TEST_CASE("links that no server could have created are followed") {
+  const Mode mode = GENERATE(Mode::home_read_only, Mode::strict);
+  Place p;
+  p.policy.mode = mode;
+  p.file("dotfiles/tool.json");
+  p.file("dotfiles/aws/credentials");
+  p.file("disk/vault/note");
+  p.file("granted/v2/file");
+  p.link(".config/tool.json", "../dotfiles/tool.json");
+  p.link(".aws", "dotfiles/aws");
+  p.link("vault", p.at("disk/vault"));
+  p.link("granted/current", "v2");
+  p.link("granted/new.db", "v2/new.db");
+  p.link("bin/tool", "../code/bin/tool.js");
+  p.file("code/bin/tool.js");
+  p.policy.args = {p.at(".config/tool.json"), p.at("vault/note"), p.at("granted/current"),
+                   p.at("bin/tool")};
+  p.policy.read = {p.at(".aws/credentials")};
+  p.policy.write = {p.at("vault")};
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(p.at("dotfiles/tool.json")));
+  CHECK(p.grants(p.at("dotfiles/aws/credentials"), false));
+  CHECK(p.grants(p.at("disk/vault")));
+  CHECK(p.grants(p.at("granted/v2")));
+  if (mode == Mode::strict) CHECK(p.grants(p.at("code"), false));
+  p.policy.args = {p.at("granted/new.db")};
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(p.at("granted/v2")));
+}
+
+TEST_CASE("a link grants a credential or a home directory only if the link is its name") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.link("keys", ".ssh");
+  p.link("all", ".");
+  p.link("key", ".ssh/id_rsa");
+  p.file("dotfiles/gh/hosts.yml");
+  p.link(".config/gh", "../dotfiles/gh");
+  p.link("token", "dotfiles/gh/hosts.yml");
+  fs::create_directory_symlink(p.home, p.folder + "/me");
+  p.policy.read = {p.at("keys"), p.at("key"), p.at("token"), p.at("all"), p.folder + "/me/.aws"};
+  p.plan();
+  CHECK_FALSE(p.reaches(p.at(".ssh")));
+  CHECK_FALSE(p.reaches(p.at("dotfiles/gh")));
+  CHECK_FALSE(p.grants(p.home, false));
+  CHECK(p.view.ignored.size() == 5);
+  p.policy.read = {p.at(".config/gh/hosts.yml")};
+  p.policy.write = {p.at(".ssh")};
+  p.policy.args = {p.home};
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(p.at("dotfiles/gh/hosts.yml"), false));
+  CHECK(p.grants(p.at(".ssh")));
+  CHECK(p.grants(p.home));
+  // HOME may be a link itself.
+  p.request.home = p.folder + "/me";
+  p.policy.read = {p.folder + "/me/.aws"};
+  p.policy.args = {p.folder + "/me"};
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(p.at(".aws"), false));
+  CHECK(p.grants(p.home));
+}
+
+TEST_CASE("a program that a server can replace by a link shows no credential and no project") {
+  Place p;
+  p.policy.mode = Mode::strict;
+  p.file("project/package.json");
+  p.file("project/private");
+  p.file("project/run");
+  p.file("python/bin/python3");
+  p.file("data/x");
+  p.policy.args = {p.at("data")};
+  p.request.program = p.link("data/run", p.at(".ssh/id_rsa"));
+  CHECK_FALSE(p.plan().reaches(p.at(".ssh")));
+  p.request.program = p.link("data/run", p.at("project/run"));
+  CHECK_FALSE(p.plan().reaches(p.at("project/private")));
+  CHECK(p.grants(p.at("project/run"), false));
+  p.request.program = p.link("data/run", p.at("python/bin/python3"));
+  CHECK(p.plan().grants(p.at("python"), false));
+}
+
+TEST_CASE("code behind the user's links has only its real path, at which its secrets are hidden") {
+  Place p;
+  p.policy.mode = Mode::strict;
+  const std::string data = p.folder + "/data/projects";
+  for (const char *name : {"/package.json", "/src/main.js", "/mcp/gateway.json"}) {
+    fs::create_directories(fs::path(data + name).parent_path());
+    std::ofstream(data + name) << "text";
+  }
+  p.link("links/projects", data);
+  p.link("projects", "links/projects");
+  p.link("tools/bin/tool", p.at("hop"));
+  p.link("hop", "projects/src/main.js");
+  p.request.own = {data + "/mcp/gateway.json"};
+  SECTION("as the program") {
+    fs::permissions(data + "/src/main.js", fs::perms::owner_all);
+    p.request.program = p.at("tools/bin/tool");
+    p.policy.args = {p.at("projects/src/main.js")};
+  }
+  SECTION("as arguments") {
+    p.policy.args = {p.at("tools/bin/tool"), p.at("projects/src/main.js")};
+  }
+  p.plan();
+  CHECK(p.view.ignored.empty());
+  CHECK(p.grants(data, false));
+  CHECK(p.grants(p.at("tools"), false));
+  // It is not part of the mirror of its folder.
+  CHECK(p.kind(data + "/mcp") == Kind::mirror);
+  CHECK_FALSE(p.shows(data + "/mcp/gateway.json"));
+  std::vector<std::string> links;
+  for (const ViewStep &step : p.view.steps) {
+    INFO(step.path);
+    if (step.kind == Kind::link) links.push_back(step.path + " " + step.source);
+    if (step.kind == Kind::bind) CHECK((step.instead || step.path == step.source));
+  }
+  for (const std::string &link :
+       {p.at("links/projects") + " " + data, p.at("projects") + " links/projects",
+        p.at("hop") + " projects/src/main.js"}) {
+    INFO(link);
+    CHECK(std::count(links.begin(), links.end(), link) == 1);
+  }
+}
