@@ -158,29 +158,33 @@ class Importer {
         name != entry.name ? "# originally named " + in_quotes(entry.name) + "\n" : std::string();
     const std::string why = refused(server.toml(), server.url_is_reference);
     ImportedServer out;
-    const std::string body = server.body;
+    const std::string head = from_ + named;
+    std::string text = server.toml();
+    out.toml = head + text;
     if (why.empty()) {
       Node definition = definition_of(names.base_toml.empty() ? server.toml() : names.base_toml);
       if (const auto twin = find_twin(names.base, definition)) {
         if (twin->differences.empty()) return add_identical(entry, twin->name);
         out.same_as = twin->name;
         out.differences = twin->differences;
-        server.body = disabled_body(body, "starts the same program as " + twin->name +
-                                              " (differs in: " + joined(twin->differences) + ")");
-        server.variables.clear();  // they are not needed until the server is enabled
+        WrittenServer disabled = server;
+        disabled.body =
+            disabled_body(server.body, "starts the same program as " + twin->name +
+                                           " (differs in: " + joined(twin->differences) + ")");
+        text = disabled.toml();
+        out.disabled_toml = head + text;
       } else {
         definitions_.emplace(names.base, std::pair(name, std::move(definition)));
       }
     }
-    const std::string text = server.toml();
     out.name = name;
     out.base = names.base;
-    out.toml = from_ + named + text;
     out.base_toml = names.base_toml;
     out.refused = why;
     out.variables = server.variables;
     out.config = index_;
     out_ += named;
+    const bool disabled = !out.disabled_toml.empty();
     servers_.push_back(std::move(out));
     if (!why.empty()) {
       out_ += "# skipped because it is invalid: " + printable(why, 400) + "\n# ";
@@ -191,9 +195,10 @@ class Importer {
       out_ += '\n';
       return;
     }
-    bodies_[name] = body;
+    bodies_[name] = server.body;
     add_place(name, entry);
     out_ += text + '\n';
+    if (disabled) return;  // its variables are not needed until it is enabled
     for (const std::string &line : server.variables) {
       if (std::find(lines_.begin(), lines_.end(), line) != lines_.end()) continue;
       lines_.push_back(line);

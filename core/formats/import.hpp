@@ -42,8 +42,9 @@ struct ImportedServer {
   std::vector<std::string> variables;  // see import_profile()
   std::size_t config = 0;              // index into `found` of the file that contains the server
   // If an earlier server with the same `base` starts the same program or has the same URL: its
-  // name, and the keys that differ, such as "timeout". This server is then disabled.
-  std::string same_as;
+  // name, the keys that differ, such as "timeout", and `toml` with the server disabled for this
+  // reason.
+  std::string same_as, disabled_toml;
   std::vector<std::string> differences;
   // A client's file in which the server is configured and not disabled.
   struct Place {

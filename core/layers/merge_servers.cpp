@@ -62,15 +62,6 @@ std::string with_settings(const std::string &toml, const std::string &lines) {
   return out.insert(toml.find('\n', header) + 1, lines);
 }
 
-// Returns the definition without the lines with which the import has disabled it.
-std::string enabled_again(const std::string &toml) {
-  constexpr std::string_view last = "\ndisabled = true\n";
-  const std::size_t begin = toml.find("\n# starts the same program as ");
-  const std::size_t end = toml.find(last, begin);
-  if (begin == toml.npos || end == toml.npos) return toml;
-  return toml.substr(0, begin + 1) + toml.substr(end + last.size());
-}
-
 class Merger {
  public:
   Merger(ProfileLayer file, bool replace)
@@ -129,7 +120,8 @@ class Merger {
     });
     const bool absent = twin != out_.servers.end() &&
                         (twin->state == State::differs || twin->state == State::refused);
-    return absent || merged.state == State::replaced ? enabled_again(server.toml) : server.toml;
+    const bool disabled = !server.same_as.empty() && !absent && merged.state != State::replaced;
+    return disabled ? server.disabled_toml : server.toml;
   }
 
   Result<void> write(const MergedServer &merged, const std::string &toml) {

@@ -136,12 +136,11 @@ TEST_CASE("a replaced server keeps the settings that only the profile has") {
 }
 
 TEST_CASE("a duplicate is disabled only if the profile takes the server that it duplicates") {
-  const std::string body =
-      "# starts the same program as time (differs in: timeout)\n"
-      "disabled = true\ncommand = \"t\"\ntimeout = 9000\n";
+  const std::string body = "command = \"t\"\ntimeout = 9000\n";
   ImportedServer first = imported_server("time", "command = \"t\"\n"),
                  second = imported_server("time-2", body);
   second.same_as = "time";
+  second.disabled_toml = imported_server("time-2", "disabled = true\n" + body).toml;
   const auto disabled_in = [&](const std::string &profile, bool replace) {
     const auto merge = merge_servers({"file", "p.toml", profile}, {first, second}, replace);
     REQUIRE(merge);

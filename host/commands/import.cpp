@@ -210,6 +210,7 @@ int write_to(const std::string &path, const Arguments &arguments,
   import->servers = std::move(merge->servers);
   for (const MergedServer &server : import->servers) {
     if (server.state != State::added && server.state != State::replaced) continue;
+    if (server.disabled && !server.from->same_as.empty()) continue;  // not needed until enabled
     for (const std::string &secret : server.from->variables) {
       if (std::find(import->secrets.begin(), import->secrets.end(), secret) ==
           import->secrets.end())
