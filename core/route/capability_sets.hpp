@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "profile/profile.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
@@ -26,6 +27,10 @@ class CapabilitySets {
   // A set that was used within this time, or within limits.idle_view_ms if that is shorter, is not
   // replaced. Each replacement starts and stops processes.
   static constexpr std::uint64_t max_idle_ms = 5'000;
+
+  static std::uint64_t idle_ns(const Limits &limits) noexcept {
+    return std::min(limits.idle_view_ms, max_idle_ms) * 1'000'000u;
+  }
 
   explicit CapabilitySets(std::size_t max_sets) : max_sets_(max_sets) {}
 

@@ -1,6 +1,5 @@
 #include "route/session_edge.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -58,10 +57,9 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
 }
 
 ClientCaps SessionEdge::admit(Session &s, ClientCaps caps) {
-  const std::uint64_t idle_ms =
-      std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
   s.capability_set = nullptr;
-  const auto admitted = capability_sets_.admit(caps, needs_.reactor.now_ns(), idle_ms * 1'000'000u);
+  const auto admitted = capability_sets_.admit(caps, needs_.reactor.now_ns(),
+                                               CapabilitySets::idle_ns(needs_.profile.limits));
   if (admitted.replaced != 0) needs_.views.retire(admitted.replaced);
   s.capability_set = admitted.use;
   return admitted.caps;

@@ -212,11 +212,9 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
 // set in use.
 void StatelessEdge::admit(Session &s, const Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  const std::uint64_t idle_ms =
-      std::min(needs_.profile.limits.idle_view_ms, CapabilitySets::max_idle_ms);
   const auto admitted =
       capability_sets_.admit(parse_client_caps(request.message[scan.meta_capabilities]),
-                             request.start_ns, idle_ms * 1'000'000u);
+                             request.start_ns, CapabilitySets::idle_ns(needs_.profile.limits));
   if (admitted.replaced != 0) replace(admitted.replaced);
   s.caps = admitted.caps;
   if (scan.method != mcp::Method::subscriptions_listen) s.capability_set = admitted.use;
