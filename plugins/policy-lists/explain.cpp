@@ -1,6 +1,7 @@
 #include "explain.hpp"
 
 #include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/policy.hpp>
 
 #include <rapidjson/document.h>
 
@@ -56,10 +57,8 @@ std::expected<std::string, std::string> explain(const Lists &lists, std::string_
     return std::unexpected("\"server\", \"name\", \"method\" and \"on\" must be strings");
   }
   if (server->empty()) return std::unexpected("\"server\" is missing");
-  // The lists apply to requests only, and not to those of BH_REQUEST_UNDECIDED.
-  const bool judged = *on == "mcp.request" && *method != "resources/unsubscribe" &&
-                      *method != "tasks/get" && *method != "tasks/result" &&
-                      *method != "tasks/cancel";
+  // The lists apply to requests only.
+  const bool judged = *on == "mcp.request" && !bh::is_undecided(*method);
   const bool of_tool = *method == "tools/call" || *method == "tasks/update";
   std::string out;
   Writer writer(&out);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/policy.hpp>
 
 namespace bulkhead::rules {
 namespace {
@@ -13,10 +14,6 @@ constexpr std::string_view kReservedKeys[] = {
     "transport",     "peer",   "principal",   "process_name", "session",   "session_calls",
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
-
-// Requests that no policy decides about; see BH_REQUEST_UNDECIDED.
-constexpr std::string_view kUndecided[] = {"resources/unsubscribe", "tasks/get", "tasks/result",
-                                           "tasks/cancel"};
 
 // A call described in JSON. Owns the strings of the call.
 class Described {
@@ -80,15 +77,14 @@ class Described {
   Call call;
   std::string_view result;
   bool has_result = false;
-  bool undecided = false;  // no policy decides about such requests
+  bool undecided = false;  // see bh::is_undecided()
 
  private:
   // Changes the call to what the host presents to policies: requests about a task are calls of its
   // tool, and `arguments` is an unknown member of params in requests that do not have arguments.
   // `extra` contains the unknown members, or is nullptr.
   void present_as_host(const rapidjson::Value *extra) {
-    undecided = std::find(std::begin(kUndecided), std::end(kUndecided), call.method) !=
-                std::end(kUndecided);
+    undecided = bh::is_undecided(call.method);
     const bool about_task =
         call.method == "tasks/update" || (undecided && call.method.starts_with("tasks/"));
     if (!about_task && (call.method == "tools/call" || call.method == "prompts/get")) return;
