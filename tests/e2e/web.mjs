@@ -1,7 +1,7 @@
 // Tests builtin-http in a complete gateway: its tools, its rules, and malicious servers. The rules
 // are tested in a private network in which this machine has public addresses and a name server.
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,9 @@ function enterOwnNetwork() {
   const set = `ip link set lo up && ip addr add ${publicAddress}/32 dev lo && ip addr add ${metadataAddress}/32 dev lo && mount --bind ${resolv} /etc/resolv.conf && exec "$@"`;
   const own = (words) => spawnSync('unshare', ['-n', '-m', 'sh', '-c', set, 'sh', ...words], { stdio: 'inherit', env: { ...process.env, WEB_NETWORK: 'own' } });
   const can = spawnSync('unshare', ['-n', '-m', 'sh', '-c', set, 'sh', 'true'], { stdio: 'ignore' }).status === 0;
-  if (can) process.exit(own([process.execPath, '--no-warnings', fileURLToPath(import.meta.url), ...process.argv.slice(2)]).status ?? 1);
+  const status = can ? (own([process.execPath, '--no-warnings', fileURLToPath(import.meta.url), ...process.argv.slice(2)]).status ?? 1) : 0;
+  rmSync(resolv);
+  if (can) process.exit(status);
   process.env.WEB_NETWORK = 'shared';
 }
 enterOwnNetwork();
