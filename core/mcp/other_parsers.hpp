@@ -33,7 +33,8 @@ inline bool has_long_integer(std::string_view text) {
 }
 
 inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text) {
-  if (may_exceed_limits(text)) return Verdict::unsure;
+  // Later versions of simdjson skip a byte order mark.
+  if (may_exceed_limits(text) || text.starts_with("\xEF\xBB\xBF")) return Verdict::unsure;
   const simdjson::padded_string padded(text);
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
