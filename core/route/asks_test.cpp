@@ -327,3 +327,25 @@ TEST_CASE("an approval form is answered by its client or lost with it") {
   }
   CHECK(w.first.load->asks == 0);
 }
+
+TEST_CASE(
+    "a request that cannot be rewritten reaches no client, and the server receives an error") {
+  World w;
+  Call &call = w.call_of(w.first);
+  // No message has such ranges. They make the two edits of the request overlap.
+  Scanned request(R"({"jsonrpc":"2.0","id":"r","method":"sampling/createMessage","params":)"
+                  R"({"secret":"s","_meta":{"progressToken":"p"}}})");
+  request.scan.progress_token = request.scan.id;
+  w.asks.request(w.lane, 0, request.get());
+  CHECK(w.client.sent.empty());
+  REQUIRE(w.lane.messages.size() == 1);
+  CHECK(mcp::member(w.to_server(), "id") == "\"r\"");
+  CHECK(at(w.to_server(), {"error", "code"}).starts_with('-'));
+  CHECK(w.lost == 1);
+  CHECK(w.counters.refused_asks == 1);
+  CHECK(w.first.load->asks == 0);
+  CHECK(call.stage == Stage::at_server);
+  CHECK(call.deadline_tick != 0);
+  w.ask();  // the next one is sent
+  CHECK_FALSE(w.asked(w.first).empty());
+}

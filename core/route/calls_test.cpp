@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "route/call_world.hpp"
+#include "route/splice.hpp"
 
 using namespace bulkhead;
 
@@ -83,4 +84,23 @@ TEST_CASE("a server is notified of a cancelled call only if it has received the 
   CHECK(waits.ends.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
   waits.ends.end_session(waits.session);
   CHECK(waits.lane.retracts == 0);
+}
+
+TEST_CASE("an answer that cannot be rewritten becomes an error, and nothing of it is sent") {
+  World w;
+  w.telemetry.needs = BH_TELEMETRY_TEXTS;
+  w.recorder.add_sink(&telemetry_table, &w.telemetry);
+  stages.at("at server")(w);
+  Call &call = *w.table.get(w.id);
+  Scanned answer(R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
+                 R"(,"result":{"y":"secret"}})");
+  // No answer has such a range: it ends behind the message, so the edit is invalid.
+  answer.scan.id.end = static_cast<std::uint32_t>(answer.text.size()) + 1;
+  w.call_answers.answered(call, answer.get());
+  const std::vector<std::string> sent = w.answers_sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(mcp::member(sent[0], "id") == "\"c\"");
+  CHECK(mcp::member(mcp::member(sent[0], "error"), "code") == "-32603");
+  CHECK(sent[0].find("secret") == std::string::npos);
+  CHECK(w.outcome() == std::string("tool call failed: ") + Splice::failure);
 }

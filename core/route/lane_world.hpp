@@ -112,8 +112,9 @@ struct LaneWorld : FakeLaneHost {
   // sent.
   std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
     const std::size_t before = sent.size();
-    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method + R"(","params":{)" +
-                    members + R"("name":"s__x","arguments":)" + arguments + "}}");
+    Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method + R"(","params":{)" + members +
+              R"("name":"s__x","arguments":)" + arguments + "}}");
+    if (edit_scan) edit_scan(&m.scan);
     last = calls.open();
     last->session = client;
     last->input = std::move(input);
@@ -141,6 +142,7 @@ struct LaneWorld : FakeLaneHost {
   std::string members;
   std::string state;                 // see CallInHand
   std::unique_ptr<CallInput> input;  // of the next call, which is repeated if it has rounds
+  std::function<void(mcp::Scan *)> edit_scan;  // of the calls
   StatelessForm stateless_form{false};
 };
 

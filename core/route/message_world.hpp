@@ -33,16 +33,17 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
   JudgedEvents judged{{gate, sessions, checks, waiting, recorder, counters, own_limits, *loop,
                        [](std::int32_t, std::string_view) {}, [](std::uint64_t, bool) {}, *this}};
   std::vector<std::uint64_t> forms_lost;
+  std::uint32_t lost = 0;  // messages that could not be rewritten
   std::vector<std::pair<std::uint64_t, std::string>> forms_answered;
   Asks asks{1,
             {gate, attribution, sessions, calls, deadlines, answers, judged, counters, own_limits,
-             *loop, [](const Lane &, mcp::Method) {}, *this}};
+             *loop, [this](const Lane &, mcp::Method) { ++lost; }, *this}};
   Notifications notifications{{gate, attribution, table, sessions, answers, judged, counters,
-                               [](const Lane &, mcp::Method) {}}};
+                               [this](const Lane &, mcp::Method) { ++lost; }}};
   std::uint32_t changes = 0;
   Subscriptions subscriptions{{sessions, calls, judged, notifications, names, own_limits,
                                [this](const Session &) { ++changes; },
-                               [](const Lane &, mcp::Method) {}}};
+                               [this](const Lane &, mcp::Method) { ++lost; }}};
   Upstream upstream{*this, server_named("s")};
   FakeLane lane{*this, upstream, cap::sampling | cap::elicitation, 0};
   FakeLane lane_for_roots{*this, upstream, cap::sampling | cap::elicitation | cap::roots, 0};

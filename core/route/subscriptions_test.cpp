@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "route/message_world.hpp"
+#include "route/splice.hpp"
 
 using namespace bulkhead;
 
@@ -196,4 +197,29 @@ TEST_CASE("subscriptions that changed rules refuse are removed") {
   CHECK(w.lane.quiet == Texts{R"(resources/unsubscribe {"uri":"note:///1"})"});
   w.subscriptions.refused(w.refusals[0]);  // ignored: already removed
   CHECK(w.lane.quiet.size() == 1);
+}
+
+TEST_CASE("an update with too many edits reaches no client") {
+  World w;
+  CHECK_FALSE(w.subscribe(w.first));
+  CHECK_FALSE(w.ended());
+  const auto update = [&w](std::uint32_t members) {
+    std::string text = R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                       R"({"uri":"note:///1","_meta":{"a0":0)";
+    for (std::uint32_t i = 1; i <= members; ++i) {
+      const std::string number = std::to_string(i);
+      text += R"(,"io.modelcontextprotocol/subscriptionId":1,"a)" + number + "\":" + number;
+    }
+    const Scanned m(text + "}}}");
+    w.client.sent.clear();
+    w.subscriptions.updated(w.lane, m.get());
+    return w.sent_to(w.first, BH_OUT_EVENT);
+  };
+  const Texts sent = update(1);
+  REQUIRE(sent.size() == 1);
+  CHECK(at(sent[0], {"params", "_meta"}) == R"({"a0":0,"a1":1})");
+  CHECK(w.lost == 0);
+  CHECK(update(Splice::max_edits).empty());
+  CHECK(w.client.sent.empty());
+  CHECK(w.lost == 1);
 }

@@ -1,6 +1,7 @@
 // Tests the requests that a lane sends for clients to a server without sessions.
 #include "route/call_input.hpp"
 #include "route/lane_world.hpp"
+#include "route/splice.hpp"
 
 using namespace bulkhead;
 
@@ -134,4 +135,26 @@ TEST_CASE("the client's input is not sent to a server that has sessions now") {
   }
   CHECK(mcp::member(mcp::member(w.sent[0], "params"), "requestState") ==
         (rounds == 0 ? "" : R"("s")"));
+}
+
+TEST_CASE("a request that cannot be rewritten fails, and the server receives nothing of it") {
+  StatelessLane w;
+  w.answer("server/discover", discovered);
+  w.list();
+  w.sent.clear();
+  // No message has such ranges. They make the edits of the request overlap.
+  w.edit_scan = [](mcp::Scan *scan) { scan->progress_token = scan->id; };
+  w.call();
+  CHECK(w.sent.empty());
+  CHECK(w.notified.empty());
+  REQUIRE(w.failures.size() == 1);
+  CHECK(w.failures[0].call == w.last->id);
+  CHECK(w.failures[0].error_code == code::internal_error);
+  CHECK(w.failures[0].text == Splice::failure);
+  CHECK(w.lane->in_flight == 0);
+  w.finish(*w.last);
+  CHECK(w.lane->state() == LaneState::ready);
+  w.edit_scan = {};
+  CHECK_FALSE(w.call().empty());
+  w.finish(*w.last);
 }

@@ -1,10 +1,12 @@
 // Tests messages that are too large for the reactor thread, with the whole plugin in a fake host.
 #include <bulkhead/abi/ext/policy.h>
+#include <bulkhead/abi/host.h>
 #include <bulkhead/abi/plugin.h>
 
 #include <catch2/catch.hpp>
 
 #include <bulkhead/testing/fake_host.hpp>
+#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,9 +39,27 @@ struct World {
   const bh_policy *policy = nullptr;
   bh_verdict out{};
   bh_error error = bh::make_error();
+  // Work that the plugin has given to run_blocking().
+  struct Work {
+    void (*run)(void *);
+    void (*done)(void *);
+    void *arg;
+    std::thread::id thread;  // the thread that ran it
+  };
+  static inline std::deque<Work> works;
+  static inline bool skips_work = false;  // work does nothing
+  static inline const bh_host_executor *real_executor = nullptr;
+  bh_host_executor executor{};
 
   explicit World(const std::string &config) {
     later.clear();
+    works.clear();
+    skips_work = false;
+    real_executor = static_cast<const bh_host_executor *>(
+        host.host()->get_ext(host.host()->ctx, BH_EXT_HOST_EXECUTOR));
+    executor = *real_executor;
+    executor.run_blocking = run_blocking;
+    host.add_ext(BH_EXT_HOST_EXECUTOR, &executor);
     host_policy.size = sizeof host_policy;
     host_policy.decided = [](void *, std::uint64_t exchange, const bh_verdict *v) -> bh_status {
       later.push_back({exchange, v->verdict, std::string(bh::view(v->rule)),
@@ -58,6 +78,20 @@ struct World {
     plugin->stop(plugin->self);
     plugin->destroy(plugin->self);
     CHECK(host.faults().empty());
+  }
+
+  static bh_status run_blocking(void *ctx, void (*run)(void *), void (*done)(void *), void *arg) {
+    works.push_back({run, done, arg, {}});
+    const auto begin = [](void *work) {
+      Work &one = *static_cast<Work *>(work);
+      one.thread = std::this_thread::get_id();
+      if (!skips_work) one.run(one.arg);
+    };
+    const auto end = [](void *work) {
+      const Work &one = *static_cast<Work *>(work);
+      one.done(one.arg);
+    };
+    return real_executor->run_blocking(ctx, begin, end, &works.back());
   }
 
   static bh_policy_request request(std::uint64_t exchange, std::string_view tool,
@@ -128,6 +162,25 @@ TEST_CASE(
     CHECK(verdict.rule == rule);
     CHECK(verdict.thread == std::this_thread::get_id());
     CHECK(verdict.verdict == (kind == "secret" ? BH_VERDICT_BLOCK : BH_VERDICT_ALLOW));
+  }
+  REQUIRE(World::works.size() == 2);
+  for (const World::Work &work : World::works) {
+    CHECK(work.thread != std::thread::id());
+    CHECK(work.thread != std::this_thread::get_id());
+  }
+}
+
+TEST_CASE("nothing but the work on another thread evaluates a large message") {
+  World w(kReads);
+  World::skips_work = true;
+  for (const bool decides : {true, false}) {
+    INFO("decides " << decides);
+    World::later.clear();
+    const std::string text = large(R"(,"kind":"plain")");
+    REQUIRE((decides ? w.decide(1, "write", text) : w.observe(1, "write", text)) == BH_PENDING);
+    const World::Verdict &verdict = w.answered();
+    CHECK(verdict.verdict == BH_VERDICT_BLOCK);
+    CHECK(verdict.reason == "out of memory while evaluating the rules");
   }
 }
 

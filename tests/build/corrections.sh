@@ -71,6 +71,11 @@ unknown() {
   ! configure unknown || bad "$1: an unknown version with a defect was taken"
   grep -q "has the defect '$1'" <(tr -s '\n ' ' ' <"$work/log") || bad "$1 is not named"
 }
+# The defect is added to headers that do not have it (Debian 13).
+unknown const-assignment rapidjson/document.h 's/GenericStringRef& operator=(const GenericStringRef& rhs).*/GenericStringRef\& operator=(const GenericStringRef\& rhs) { this->s = rhs.s; length = rhs.length; }/'
+if grep -q 'if (exp >= 214748364) {' "$work/installed/rapidjson/reader.h"; then # not in Debian 13
+  unknown exponent rapidjson/reader.h 's/if (exp >= 214748364) {/if (214748364 <= exp) {/'
+fi
 unknown low-surrogate rapidjson/reader.h 's/codepoint >= 0xD800 && codepoint <= 0xDBFF/0xD800 <= codepoint \&\& codepoint <= 0xDBFF/'
 unknown full-precision rapidjson/internal/strtod.h 's/inline double StrtodFullPrecision(/inline  double StrtodFullPrecision(/'
 unknown dotted-depth toml++/impl/parser.inl 's,// store segment,// keep it,'

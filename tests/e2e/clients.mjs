@@ -111,7 +111,7 @@ class Client {
 
   finished(raw, extra) {
     const error = member(raw, 'error');
-    if (error !== undefined) throw new RpcError(parseLoosely(error));
+    if (error !== undefined) throw Object.assign(new RpcError(parseLoosely(error)), { raw });
     const resultText = member(raw, 'result');
     return { raw, resultText, result: parseLoosely(resultText), ...extra };
   }

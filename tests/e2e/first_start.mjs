@@ -107,7 +107,7 @@ both('stdio names servers without stored lists in its instructions, and lists ot
 // Simulates an npx that downloads missing packages to its cache.
 function fakeNpx(t) {
   const folder = t.path('bin');
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   const file = join(folder, 'npx');
   writeFileSync(file, '#!/bin/sh\nif [ -e "$HOME/.npm/there" ]; then how=cached; else how=downloaded; mkdir -p "$HOME/.npm"; echo x > "$HOME/.npm/there"; fi\n'
     + 'exec "$3" --tool $how\n');
@@ -115,12 +115,53 @@ function fakeNpx(t) {
   return { command: file, args: ['-y', 'some-package', fakeMcp] };
 }
 
-// Returns the only cache folder of the server s.
-function cacheOf(state) {
-  const names = readdirSync(join(state, 'cache/s'));
+// Returns the only cache folder of the server.
+function cacheOf(state, server = 's') {
+  const names = readdirSync(join(state, 'cache', server));
   assert.equal(names.length, 1, show(names));
-  return join(state, 'cache/s', names[0]);
+  return join(state, 'cache', server, names[0]);
 }
+
+// The two servers `one` and `two` have been started by a command. Their lists are known, and in the
+// gateway each of them finds its own cache.
+async function findsCaches(t, home, file) {
+  const state = join(home, '.local/state/bulkhead');
+  for (const name of ['one', 'two']) {
+    assert.ok(existsSync(join(cacheOf(state, name), 'npm/there')), name);
+    assert.ok(existsSync(join(state, 'lists', name)), name);
+  }
+  assert.ok(!existsSync(join(home, '.npm')), 'the cache of the user is not used');
+  const env = { HOME: home, XDG_STATE_HOME: '', XDG_CONFIG_HOME: '' };
+  const gateway = await t.gateway(readFileSync(file, 'utf8'), { env });
+  const client = await t.http(gateway);
+  await until('both servers have found their caches', async () =>
+    (await client.toolNames()).sort().join() === 'one__cached,two__cached');
+  for (const name of ['one', 'two']) assert.equal((await client.tool(`${name}__cached`)).content[0].text, 'fake/cached');
+}
+
+test('import fills the private cache of each server for the next start', async (t) => {
+  const home = t.path('home');
+  mkdirSync(home, { mode: 0o700 });
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { one: fakeNpx(t), two: fakeNpx(t) } }));
+  const file = join(home, 'profile.toml');
+  const done = runProgram(t, ['import', '--write', file], { env: { HOME: home, XDG_STATE_HOME: '', XDG_CONFIG_HOME: '' } });
+  assert.equal(done.code, 0, show(done));
+  for (const name of ['one', 'two']) assert.match(done.stdout, new RegExp(`^${name} +stdio +ready +1 `, 'm'));
+  await findsCaches(t, home, file);
+});
+
+test('mcp add fills the private cache of each server for the next start', async (t) => {
+  const home = t.path('home');
+  mkdirSync(home, { mode: 0o700 });
+  const env = { HOME: home, XDG_STATE_HOME: '', XDG_CONFIG_HOME: '' };
+  for (const name of ['one', 'two']) {
+    const { command, args } = fakeNpx(t);
+    const done = runProgram(t, ['mcp', 'add', name, '--', command, ...args], { env });
+    assert.equal(done.code, 0, show(done));
+    assert.match(done.stdout, new RegExp(`^${name} +stdio +ready +1 `, 'm'));
+  }
+  await findsCaches(t, home, join(home, '.config/bulkhead/profile.toml'));
+});
 
 test('warm fills the private cache and stores the list before the first start', async (t) => {
   const state = t.path('state');

@@ -1,8 +1,9 @@
 // Tests members that MCP does not define in the envelope, in params and in _meta. Members that
 // rules and users cannot see must not be forwarded.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { assert, fake, member, path, run, runProgram, test, until } from './lib.mjs';
+import { frame, Guest } from './frames.mjs';
+import { Gateway, assert, fake, member, path, run, runProgram, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
 import { statusOf } from './status.mjs';
 
@@ -109,6 +110,88 @@ both('members that servers add beside results, errors, requests and notification
   assert.ok(![raw, error, ...seen].join('\n').includes(secret));
   assert.equal(await dropped(gateway), 2 + 2 + 1 + 1);
 });
+
+// Clients of each kind. call(name, id, extra) makes a call with these additional members in its
+// envelope, and resolves with all messages received for it, the answer first.
+const guestsAt = (socket) => ({ transports: { http: { plugin: 'transport-http', listen: '127.0.0.1:0' }, guests: { plugin: 'transport-vsock', listen: `unix:${socket}` } } });
+const rpc = (client) => async (name, id, extra) => {
+  const raw = [];
+  const params = { name, arguments: { n: 1 } };
+  const body = client.message('tools/call', params, id).replace(/}$/, `${extra}}`);
+  const answer = await client.send(body, id, { onEvent: ({ data }) => raw.push(data) }).catch((error) => error);
+  return [answer.raw, ...raw];
+};
+const kinds = {
+  http: async (t, profile, args) => {
+    const gateway = await t.gateway(profile, { args });
+    const client = await t.http(gateway, { capabilities: { elicitation: {} } });
+    return { client, call: rpc(client), gateway };
+  },
+  stdio: async (t, profile, args) => {
+    const gateway = new Gateway(t.dir, profile, { args });
+    const [command, words, place] = gateway.stdioCommand();
+    const client = await t.spawn(command, words, { ...place, capabilities: { elicitation: {} } });
+    return { client, call: rpc(client), gateway: { env: () => gateway.env(), pid: client.child.pid } };
+  },
+  frames: async (t, profile, args) => {
+    mkdirSync(t.path('sockets')); // servers cannot write to the folder of a socket
+    const socket = t.path('sockets/guest.sock');
+    const gateway = await t.gateway({ ...profile, ...guestsAt(socket) }, { args, listen: null });
+    const guest = new Guest(t, socket);
+    const call = async (name, id, extra) => {
+      const stream = ++guest.stream;
+      guest.socket.write(frame(stream, `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"${name}","arguments":{"n":1}}${extra}}`));
+      return [(await until('an answer', () => guest.frames.find((one) => one.stream === stream))).payload];
+    };
+    return { call, gateway };
+  },
+};
+for (const [kind, begin] of Object.entries(kinds)) {
+  both(`members beside params and results pass neither way: ${kind} clients and each type of server`, async (t, args) => {
+    const log = t.path('log');
+    const more = `,"secret":"${secret}","params":{"text":"${secret}"}`;
+    const beyond = `,"secret":"${secret}","extra":{"text":"${secret}"}`;
+    const web = await t.fakeHttp({ beside: beyond });
+    const old = await t.fakeHttp({ beside: beyond, streamable: false });
+    const up = fake('--tool', 'echo', '--result', `echo={"content":[]}${more}`, '--tool', 'bad', '--error', `bad={"code":-32042,"message":"no"}${more}`, '--log', log);
+    const { client, call, gateway } = await begin(t, { mcpServers: { up, web: { url: web.url }, old: { type: 'sse', url: old.sseUrl } } }, args);
+    await until('all servers are ready', async () => (await statusOf(gateway)).servers.every(({ state }) => state === 'ready'));
+    const received = {
+      up: () => got(log, 'tools/call'),
+      web: () => web.messages('tools/call').map(({ raw }) => raw),
+      old: () => old.messages('tools/call').map(({ raw }) => raw),
+    };
+    let before = await dropped(gateway);
+    const drops = async (count, what) => {
+      const now = await dropped(gateway);
+      assert.equal(now - before, count, what);
+      before = now;
+    };
+    const calls = [['up__echo', 'result'], ['up__bad', 'error'], ['web__echo', 'result'], ['web__echo_sse', 'result'], ['old__echo', 'result']];
+    for (const [i, [name, outcome]] of calls.entries()) {
+      const answers = await call(name, `call-${i}`, beside);
+      assert.deepEqual(keys(answers[0]), [outcome, 'id', 'jsonrpc'].sort(), name);
+      assert.ok(!answers.join('\n').includes(secret), name);
+      const arrived = received[name.split('__')[0]]().at(-1);
+      assert.equal(path(arrived, 'params', 'name'), JSON.stringify(name.split('__')[1]), name);
+      assert.deepEqual(keys(arrived), ['id', 'jsonrpc', 'method', 'params'], name);
+      assert.ok(!arrived.includes(secret), name);
+      await drops(3 + 2, name);
+    }
+    if (kind === 'frames') return; // a guest without capabilities is asked nothing
+    // Requests and notifications of an HTTP server.
+    client.options.onAsk = () => '{"action":"decline"}';
+    const { raw: asked } = await client.request('tools/call', { name: 'web__ask', arguments: { params: { message: '?', requestedSchema: { type: 'object', properties: {} } } } });
+    assert.deepEqual(keys(asked), ['id', 'jsonrpc', 'result']);
+    assert.deepEqual(keys(client.asks[0].raw), ['id', 'jsonrpc', 'method', 'params']);
+    assert.ok(!client.asks[0].raw.includes(secret));
+    await client.request('tools/call', { name: 'web__progress', arguments: {}, _meta: { progressToken: 'p' } });
+    const { raw: noted } = await client.note('notifications/progress');
+    assert.deepEqual(keys(noted), ['jsonrpc', 'method', 'params']);
+    assert.ok(!noted.includes(secret));
+    await drops(2 + 3 * 2 + 2, 'the request, three notifications and an answer');
+  });
+}
 
 both('a progress token is a string or an integer, else -32602', async (t, args) => {
   const log = t.path('log');

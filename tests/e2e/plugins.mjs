@@ -74,6 +74,48 @@ for (const args of [[], ['--single-process']]) {
     await call;
     await until('the plugin has ended the call', async () => (await statusOf(gateway)).in_flight === 0);
   });
+
+  test(`H02 a connector built against the first ABI headers works ${args}`, async (t) => {
+    const server = { type: 'first', url: 'http://127.0.0.1:1/' }; // the plugin is its own server
+    const gateway = await t.gateway({ connectors: { first: join(firstAbi, 'first-connector.so') }, mcpServers: { one: server, two: server } }, { args });
+    const client = await t.http(gateway);
+    const tools = ['one', 'two'].flatMap((name) => ['end', 'lose', 'say'].map((tool) => `${name}__${tool}`));
+    await until('both servers are listed', async () => (await client.toolNames()).sort().join() === tools.join());
+    for (const name of ['one', 'two']) assert.equal((await client.tool(`${name}__say`)).content[0].text, `${name} in 2025-06-18`);
+    await assert.rejects(client.tool('one__lose'), { code: -32603, message: /the answer was lost/ });
+    await assert.rejects(client.tool('one__end'), { code: -32603, message: /the server has gone/ });
+    assert.equal((await client.tool('two__say')).content[0].text, 'two in 2025-06-18');
+    await until('the server is connected again', async () => (await client.tool('one__say').catch(() => ({}))).content);
+  });
+
+  test(`H02 a telemetry plugin built against the first ABI headers receives records ${args}`, async (t) => {
+    const gateway = await t.gateway({
+      telemetry: { book: { plugin: join(firstAbi, 'first-telemetry.so') } },
+      mcpServers: { up: fake('--tool', 'ok', '--tool', 'bad', '--error', 'bad={"code":-32042,"message":"broken"}') },
+    }, { args });
+    const client = await t.http(gateway);
+    await client.tool('up__ok', { n: 1 });
+    await assert.rejects(client.tool('up__bad'), { code: -32042 });
+    const file = join(gateway.dir, 'state/bulkhead/plugins/book/rows');
+    const rows = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line.includes('|tools/call|')) : []);
+    await until('both calls are recorded', () => rows().length === 2);
+    assert.deepEqual(rows(), ['http|tools/call|up|ok||1|1', 'http|tools/call|up|bad|broken|2|1']);
+  });
+
+  test(`H02 a transport built against the first ABI headers delivers messages and gets the answers ${args}`, async (t) => {
+    const gateway = await t.gateway({
+      transports: { http: { plugin: 'transport-http', listen: '127.0.0.1:0' }, old: { plugin: join(firstAbi, 'first-transport.so') } },
+      mcpServers: { up: fake('--tool', 'ok') },
+      limits: { first_list_wait_ms: 20_000 },
+    }, { args, listen: null });
+    const log = () => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
+    await until('the last message is answered', () => /(refused|accepted) 1999-01-01/.test(log()));
+    const said = log();
+    for (const expected of [/delivered 0: waits/, /answered .*"protocolVersion":"2025-06-18"/, /delivered 1: taken/, /delivered 2: waits/,
+      /answered .*"id":2.*fake\/ok/, /delivered 3: waits/, /answered .*"id":3.*-32601/, /refused 1999-01-01/]) assert.match(said, expected);
+    assert.equal(said.match(/answered /g).length, 3, said);
+    await until('its session has ended', async () => (await statusOf(gateway)).sessions === 0);
+  });
 }
 
 const hostile = join(build, 'tests/hostile/hostile-tools.so');

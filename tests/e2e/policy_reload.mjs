@@ -4,7 +4,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Gateway, assert, build, fake, program, run, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
@@ -308,6 +308,88 @@ both('a policy in the endpoint that rejects a new configuration at run time keep
     return one.state === 'running' && one.pid !== pid && (await statusOf(gateway)).policy.digest === now.digest;
   });
   assert.match(reload(gateway).out, /policies\.x: needs a restart/);
+});
+
+// Fault: rules that no policy in the profile evaluates are reported as in force.
+both('rules that are added beside a policy that evaluates none cause exit code 1, and the cause is named', async (t, args) => {
+  const foreign = '[policies.default]\nplugin = "policy-allow"\n';
+  const gateway = await t.gateway(servers() + foreign, { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  for (const text of [rule('one', 'a'), '[security.servers.local]\nallowed_tools = ["b"]\n']) {
+    const out = reloaded(gateway, servers() + foreign + text, 1);
+    assert.match(out, /nothing was changed/);
+    assert.match(out, /gateway\.toml:\d+: policies\.default: the profile has rules, but this plugin does not evaluate them: use "policy-rules" instead.*\[plugin_config\]/);
+    assert.doesNotMatch(out, /in force/);
+    await runs(client);
+    const { generation, rules } = (await statusOf(gateway)).policy;
+    assert.deepEqual([generation, rules], [1, 0]);
+  }
+  reloaded(gateway, servers() + foreign);
+});
+
+// A second gateway of the same user, which `bulkhead reload` and `policy check` find as well. If
+// `profile` is undefined, it has the profile file of the first one.
+const beside = (t, first, profile, args) =>
+  t.gateway(profile, { args, file: profile === undefined ? `../${basename(first.dir)}/gateway.toml` : undefined, env: { XDG_RUNTIME_DIR: first.dir } });
+
+both('reload returns 4 if one gateway applies its changes and another does not', async (t, args) => {
+  const first = await t.gateway(servers(), { args });
+  const second = await beside(t, first, servers(), args);
+  const [one, two] = [await t.http(first), await t.http(second)];
+  for (const client of [one, two]) await runs(client);
+  const broken = rule('broken', 'a').replace('tool_name', 'tol_name');
+  const reloadBoth = (texts, code) => {
+    [first, second].forEach((gateway, i) => write(gateway, servers() + texts[i]));
+    const done = reload(first);
+    assert.equal(done.code, code, show(done));
+    return done.out;
+  };
+  const out = reloadBoth([rule('one', 'a'), broken], 4);
+  assert.match(out, /policy: 1 rule added, in force \(now 1 rule\)/);
+  assert.match(out, /nothing was changed[^]*security\.rules\.mcp\.broken/);
+  await blocked(one, 'local__a', /security\.rules\.mcp\.one/);
+  await runs(two);
+  // It does not matter which of them is asked first.
+  reloadBoth([broken, rule('two', 'a')], 4);
+  await blocked(one, 'local__a', /security\.rules\.mcp\.one/);
+  await blocked(two, 'local__a', /security\.rules\.mcp\.two/);
+  reloadBoth([broken, broken], 1);
+  reloadBoth(['', ''], 0);
+  for (const client of [one, two]) await runs(client);
+});
+
+both('policy check and explain compare with each running gateway of this profile', async (t, args) => {
+  const first = await t.gateway(servers() + rule('one', 'a'), { args });
+  const second = await beside(t, first, undefined, args);
+  const foreign = await beside(t, first, servers(), args);
+  assert.equal(second.config, first.config);
+  const policy = (input, ...words) => {
+    const done = spawnSync(program, ['policy', ...words], { env: first.env(), cwd: first.dir, input, encoding: 'utf8', timeout: 20_000 });
+    assert.equal(done.status, 0, show(done));
+    return done.stdout;
+  };
+  const explain = (...words) => policy(JSON.stringify({ server: 'local', name: 'a' }), 'explain', '-', '--config', first.config, ...words);
+  const expect = (same) => {
+    for (const out of [policy('', 'check', 'gateway.toml'), explain()]) {
+      for (const [gateway, is] of [[first, same[0]], [second, same[1]]]) {
+        const text = is ? 'has these rules in force' : 'has DIFFERENT rules in force: 1 rule, while the files have 2 rules';
+        assert.ok(out.includes(`the running gateway (pid ${gateway.pid}) ${text}`), out);
+      }
+      assert.ok(!out.includes(`(pid ${foreign.pid})`), out);
+    }
+    const found = JSON.parse(explain('--json')).gateways.map((one) => [one.pid, one.same]);
+    assert.deepEqual(Object.fromEntries(found), { [first.pid]: same[0], [second.pid]: same[1] });
+  };
+  expect([true, true]);
+  write(first, servers() + rule('one', 'a') + rule('two', 'b'));
+  expect([false, false]);
+  // Only one of them rereads the file.
+  process.kill(second.pid, 'SIGHUP');
+  await until('the second one has both rules', async () => (await statusOf(second)).policy.rules === 2);
+  expect([false, true]);
+  assert.equal(reload(first).code, 0);
+  expect([true, true]);
 });
 
 // Fault: check and explain assume that the rules in the files are in force.

@@ -450,4 +450,27 @@ test('H03 the profile alone selects the policy engine', async (t) => {
   assert.ok(otherRuns && otherRunsToo);
 });
 
+// Messages of this size are evaluated on another thread, in whichever process the policy runs.
+for (const [where, policy] of Object.entries({ 'the default policy': '', 'a policy in a compartment': '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n' })) {
+  both(`large messages get the same verdicts as small messages: ${where}`, async (t, args) => {
+    const rules = policy + rule('secret', { if: 'mcp.request.arguments.kind == "secret"', decision: 'block' })
+      + rule('loud', { if: 'mcp.request.arguments.kind == "loud"', decision: 'rewrite', rewrite_target: 'arguments.kind =~ "loud"', rewrite_value: 'quiet' })
+      + rule('token', { on: 'mcp.response', if: 'mcp.response.text.contains("a token")', decision: 'block' });
+    const { client, log } = await ruled(t, args, rules);
+    await until('the policy is ready', async () => (await call(client, 'local__a', { kind: 'plain' })).result);
+    const before = calls(log).length;
+    // The values of `pad` and of `list` exceed the limits in bytes and in values.
+    for (const more of [{}, { pad: 'x'.repeat(200_000) }, { list: Array(70_000).fill(0) }]) {
+      const size = Object.keys(more).join();
+      assert.match((await call(client, 'local__a', { ...more, kind: 'secret' })).error?.message ?? size, /blocked by policy \(security\.rules\.mcp\.secret\)/, size);
+      assert.match((await call(client, 'local__a', { ...more, kind: 'plain', text: 'a token' })).error?.message ?? size, /response blocked by policy \(security\.rules\.mcp\.token\)/, size);
+      assert.deepEqual((await call(client, 'local__a', { ...more, kind: 'loud' })).result?.echo, { ...more, kind: 'quiet' }, size);
+      assert.deepEqual((await call(client, 'local__a', { ...more, kind: 'plain' })).result?.echo, { ...more, kind: 'plain' }, size);
+    }
+    const arrived = calls(log).slice(before);
+    assert.equal(arrived.length, 3 * 3);
+    assert.ok(!arrived.some((line) => /"kind":"(secret|loud)"/.test(line)));
+  });
+}
+
 await run();

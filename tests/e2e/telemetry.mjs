@@ -476,6 +476,35 @@ for (const place of ['compartments', 'single-process']) {
     }
   });
 
+  test(`at most the maximum number of rows is printed, and these are the newest (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    await (await t.http(gateway)).tool('local__ok');
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
+    await gateway.stop();
+    const [file] = records.files();
+    const db = new DatabaseSync(file);
+    const columns = db.prepare("SELECT name FROM pragma_table_info('mcp_calls') WHERE name NOT IN ('id', 'timestamp', 'tool_name')").all().map(({ name }) => name);
+    db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)
+      INSERT INTO mcp_calls (timestamp, tool_name, ${columns}) SELECT '2099-01-01T00:00:00.000Z', 'row' || i, ${columns}
+      FROM n, (SELECT * FROM mcp_calls WHERE method = 'tools/call')`);
+    db.close();
+    const rowsOf = async (command, ...words) => {
+      const { stdout, stderr } = await records.command(command, '--json', ...words);
+      return { stderr, rows: command === 'timeline' ? JSON.parse(stdout) : stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line)) };
+    };
+    for (const [command, most] of [['timeline', 2000], ['calls', 10_000]]) {
+      for (const limit of [most, most + 1, most + 50, '99999999999999999999999999']) {
+        const { rows, stderr } = await rowsOf(command, '--limit', String(limit));
+        assert.equal(rows.length, most, `${command} ${limit}`);
+        assert.match(show(rows[0]), new RegExp(`\\brow${10_050 - most + 1}\\b`), `${command} ${limit}`);
+        assert.match(show(rows.at(-1)), /\brow10050\b/, `${command} ${limit}`);
+        if (limit === most) assert.equal(stderr, '', command);
+        else assert.match(stderr, new RegExp(`--limit ${limit} exceeds the maximum of ${most} rows; using ${most}`));
+      }
+      assert.equal((await rowsOf(command, '--limit', String(most - 1))).rows.length, most - 1);
+    }
+  });
+
   test(`a full file is continued in a new file, and both are read together (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, {
       telemetry: { segment_bytes: 524_288, max_bytes: 2_097_152 },

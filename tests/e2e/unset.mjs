@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Skip, alive, assert, fake, processesWith, program, run, runProgram, show, test } from './lib.mjs';
+import { Skip, alive, assert, fake, processesWith, program, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -186,10 +186,13 @@ both('the connector API rejects a server whose variable is not set', async (t, a
 const needed = {
   transports: '[transports.web]\nplugin = "transport-http"\nlisten = "127.0.0.1:0"\ntoken = "${env:UNSET_TOKEN}"\n',
   policies: '[policies.outside]\nplugin = "policy-http"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "Bearer ${env:UNSET_TOKEN}" }\n',
+  tools: '[tools.web]\nplugin = "builtin-http"\nallow = [\n"${env:UNSET_TOKEN}"]\n',
+  'optional tools': '[tools.web]\nplugin = "builtin-http"\nrequired = false\nallow = ["${env:UNSET_TOKEN}"]\n',
   telemetry: '[telemetry.otlp]\nplugin = "telemetry-otlp"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "${env:UNSET_TOKEN}" }\n',
 };
-for (const [group, section] of Object.entries(needed)) {
-  test(`${group}: an unset variable stops the start, but not commands that start nothing`, (t) => {
+for (const [name, section] of Object.entries(needed)) {
+  const group = name.split(' ').at(-1);
+  test(`${name}: an unset variable stops the start, but not commands that start nothing`, (t) => {
     const profile = section + profileOf({ good: fake('--tool', 'ok') });
     const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile, file: 'gateway.toml' });
     for (const start of [['serve'], ['stdio'], ['serve', '--single-process']]) {
@@ -197,7 +200,7 @@ for (const [group, section] of Object.entries(needed)) {
       assert.equal(done.code, 1, `${start}: ${show(done)}`);
       assert.match(done.stderr, new RegExp(`gateway\\.toml:4:\\d+: ${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*\\[missing_env_var\\]`));
     }
-    for (const words of [['pins'], ['profile', 'show'], ['plugin', 'list'], ...(group === 'policies' ? [['policy', 'check']] : [])]) {
+    for (const words of [['pins'], ['profile', 'show'], ['plugin', 'list'], ['policy', 'check']]) {
       const done = cli(...words);
       assert.equal(done.code, 0, `${words}: ${show(done)}`);
       if (words[0] === 'profile') assert.match(done.stderr, new RegExp(`${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*The gateway does not start without this variable`));
@@ -212,6 +215,23 @@ for (const [group, section] of Object.entries(needed)) {
     assert.match(tools.code === 0 ? tools.stdout : tools.stderr, tools.code === 0 ? /good__ok/ : /UNSET_TOKEN/);
   });
 }
+
+both('a reload that adds a tools table with an unset variable changes nothing and names it', async (t, args) => {
+  const good = { good: fake('--tool', 'ok') };
+  const gateway = await t.gateway(profileOf(good), { args, env: { SET: 'localhost' } });
+  const client = await t.http(gateway);
+  const reload = async (variable) => {
+    writeFileSync(gateway.config, `[tools.web]\nplugin = "builtin-http"\nallow = ["\${env:${variable}}"]\n${profileOf({ ...good, more: fake('--tool', 'x') })}`);
+    return also(gateway, ['reload'], { bare: true });
+  };
+  const refused = await reload('UNSET_TOKEN');
+  assert.equal(refused.code, 1, show(refused));
+  assert.match(refused.stdout, /nothing was changed[^]*gateway\.toml:3:\d+: tools\.\S+: the environment variable UNSET_TOKEN is not set/);
+  assert.deepEqual(await client.toolNames(), ['good__ok']);
+  const done = await reload('SET');
+  assert.doesNotMatch(done.stdout, /nothing was changed|SET is not set/, show(done));
+  await until('the other changes are applied', async () => (await client.toolNames()).includes('more__x'));
+});
 
 test("a server of the corporation that lacks a variable stops the start", (t) => {
   if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
