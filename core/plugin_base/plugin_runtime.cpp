@@ -41,6 +41,7 @@ void PluginRuntime::make_spawner() {
   SpawnOptions options;
   options.state_dir = profile_.state_dir;
   options.own = profile_.own_paths;
+  options.programs = profile_.programs;
   options.require = profile_.isolation.require;
   options.adopt = options_.adopt_orphans;
   options.groups = std::move(options_.groups);

@@ -47,8 +47,10 @@ struct SpawnOptions {
   std::string home;              // the home directory whose secrets are hidden; empty: $HOME
   std::string state_dir;         // contains the caches in cache/SERVER/KEY; hidden from servers
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
-  bool require = false;          // reject a start if any part of the sandbox is missing
-  bool namespaces = true;        // false: do not use namespaces
+  // The gateway's executable and plugins, and the folders of plugins. Servers may not change them.
+  std::vector<std::string> programs;
+  bool require = false;    // reject a start if any part of the sandbox is missing
+  bool namespaces = true;  // false: do not use namespaces
   // Makes this process a child subreaper. It can then kill a server's remaining processes if the
   // server has no PID namespace and its first process was killed externally. Only for programs that
   // do not themselves start processes in other sessions.

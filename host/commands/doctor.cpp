@@ -322,6 +322,7 @@ class Doctor {
       request.policy = &*policy;
       request.user = ::geteuid();
       request.own = profile.own_paths;
+      request.programs = profile.programs;
       find_homes(&request);
       GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);
       request.changeable.insert(request.changeable.end(), std::begin(shared_folders),

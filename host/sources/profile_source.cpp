@@ -132,6 +132,28 @@ void hide_from_servers(Profile &profile) {
 
 // Returns a layer that applies --listen to the HTTP transport, which may have any name.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
+// Lists the files that the gateway executes, which servers must not change.
+void list_programs(Profile &profile) {
+  static const std::vector<std::string> own = own_program_files();
+  std::vector<std::string> &out = profile.programs;
+  out = own;
+  const auto add = [&](const std::string &path) {
+    std::error_code error;
+    const std::string full = std::filesystem::absolute(path, error).string();
+    const bool known = std::find(out.begin(), out.end(), full) != out.end();
+    if (!path.empty() && !full.empty() && !known) out.push_back(full);
+  };
+  for (const std::string &folder : profile.plugin_dirs) add(folder);
+  const auto add_plugin = [&](const std::string &plugin) {
+    if (plugin.find('/') != std::string::npos) add(plugin);  // otherwise, a name
+  };
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) add_plugin(use.plugin);
+  }
+  for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin);
+}
+
                                                       const std::string &address) {
   const auto is_http = [](const PluginUse &use) {  // `plugin` is a name or a path
     return use.plugin.substr(use.plugin.rfind('/') + 1).starts_with("transport-http");
@@ -348,6 +370,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   note_nothing_offered(out, &notes);
   hide_from_servers(out.profile);
+  list_programs(out.profile);
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);

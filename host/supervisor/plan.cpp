@@ -223,6 +223,7 @@ class Planner {
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
+    visible.programs.clear();
     slices_.front().profile = std::move(visible);
     return std::move(slices_);
   }
@@ -289,6 +290,7 @@ class Planner {
     slice.profile.own_paths = profile_.own_paths;
     SlicePrivileges &may = slice.privileges;
     may.required = profile_.isolation.require;
+    slice.profile.programs = profile_.programs;
     may.network = role != nullptr && role->network;
     may.exec = role != nullptr && role->exec;
     const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
