@@ -55,6 +55,10 @@ void PluginRuntime::make_spawner() {
   spawner_ = std::make_unique<Spawner>(std::move(options));
 }
 
+void PluginRuntime::protect_files() {
+  if (spawner_ != nullptr) spawner_->protect(profile_.own_paths, profile_.programs);
+}
+
 Result<std::unique_ptr<Instance>> PluginRuntime::create(PluginPart &part) {
   LoadOptions load;
   load.dirs = profile_.plugin_dirs;

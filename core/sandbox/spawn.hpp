@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.hpp"
@@ -75,6 +76,12 @@ class Spawner {
   ~Spawner();  // kills all remaining children
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
+
+  // Replaces SpawnOptions::own and ::programs for later starts.
+  void protect(std::vector<std::string> own, std::vector<std::string> programs) {
+    options_.own = std::move(own);
+    options_.programs = std::move(programs);
+  }
 
   // See bh_host_spawn for a description of these functions.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
@@ -129,7 +136,7 @@ class Spawner {
   void end_orphans();
   static void wait_end(int pidfd) noexcept;
 
-  const SpawnOptions options_;
+  SpawnOptions options_;
   bool namespaces_;
   std::vector<std::string> missing_;
   std::shared_ptr<ServerGroups> groups_;

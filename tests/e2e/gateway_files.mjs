@@ -1,10 +1,12 @@
 // Tests a malicious server that may write to a folder with files that the gateway itself uses: its
-// program and plugins.
+// program and plugins, and configuration that is created later.
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assert, build, fakeMcp, program, run, test, until } from './lib.mjs';
 
 const sandboxes = ['home-read-only', 'strict'];
+const modes = { compartments: [], 'one process': ['--single-process'] };
 const limits = { connect_timeout_ms: 20_000, first_list_wait_ms: 1 };
 const timeout = 60_000;
 
@@ -43,6 +45,49 @@ echo more >>${src}/main.cpp`);
     assert.ok(!existsSync(`${plugins}/new.so`));
     assert.equal(read(`${src}/main.cpp`), 'code\nmore\n');
     await until('the log names the folders', () => gateway.stderr().includes(`it cannot change ${dirname(copy)}, ${plugins}, because`));
+  }, { timeout });
+
+// Returns a profile in the format whose profiles can extend others.
+const v2 = (id, keys, tables) => `schema = "capsem.profile.v2"
+version = 2
+id = "${id}"
+revision = "2026.0131.1"
+name = "n"
+description = "d"
+best_for = "b"
+profile_type = "coding"
+ui = "coding"
+${keys}
+[compatibility]
+min_binary = "1.0.0"
+guest_abi = "capsem-guest-v1"
+[vm]
+[packages]
+[tools]
+[security.capabilities]
+mcp_tools = "allow"
+${tables}`;
+
+for (const [mode, args] of Object.entries(modes))
+  test(`a profile that a reload adds is hidden from servers: ${mode}`, async (t) => {
+    const folder = t.path('profiles'), base = `${folder}/base.toml`;
+    mkdirSync(folder);
+    const make = (name) => server(t, name, folder, `cat ${base}`);
+    const old = make('old'), fresh = make('fresh'), other = make('other');
+    const table = (name, one) => `[mcpServers.${name}]\ncommand = "/bin/sh"\nargs = ${JSON.stringify(one.definition.args)}\n`;
+    const first = table('old', old), all = first + table('fresh', fresh) + table('other', other);
+    const gateway = await t.gateway(v2('main', '', first), { args, file: '../files/profiles/main.toml' });
+    await old.starts(1);
+    put(base, v2('base', '', `[mcpServers.base]\ncommand = "${fakeMcp}"\nenv = { TOKEN = "CANARY" }\n`));
+    writeFileSync(gateway.config, v2('main', 'extends_profile_id = "base"', all));
+    const done = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+    assert.equal(done.status, mode === 'compartments' ? 0 : 4, done.stdout + done.stderr);
+    await fresh.starts(1);
+    await other.starts(1);
+    for (const one of [old, fresh, other]) assert.ok(!/CANARY/.test(one.said()), one.said());
+    if (mode === 'compartments') await old.starts(2);
+    else assert.match(done.stdout + done.stderr, /files that are hidden from running servers: needs a restart/);
+    for (const one of [old, fresh, other]) assert.ok(!/CANARY/.test(one.said()), one.said());
   }, { timeout });
 
 await run({ parallel: 2 });
