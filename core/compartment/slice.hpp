@@ -48,6 +48,7 @@ struct SlicePrivileges {
   std::vector<std::string> dial;
   bool stores = false;  // telemetry plugins have storage folders
   std::vector<std::string> read, write;
+  bool links = true;  // false: the paths in `read` and `write` must not contain symbolic links
   std::vector<std::string> hide;   // paths hidden from child programs; used only if `exec` is set
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
   // The TCP ports to which the compartment may connect; empty means all ports. Used only if
@@ -57,8 +58,8 @@ struct SlicePrivileges {
 };
 template <class Ar>
 void archive(Ar &ar, SlicePrivileges &v) {
-  auto &[network, exec, required, dial, stores, read, write, hide, uid, gid, ports] = v;
-  ar(network, exec, required, dial, stores, read, write, hide, uid, gid, ports);
+  auto &[network, exec, required, dial, stores, read, write, links, hide, uid, gid, ports] = v;
+  ar(network, exec, required, dial, stores, read, write, links, hide, uid, gid, ports);
 }
 
 struct Slice {

@@ -41,6 +41,8 @@ class HostPlugins {
   // Updates the fingerprints that plugins in this process use to mask the secrets in the current
   // profile.
   void use_prints();
+  bool has_children() const { return runtime_->has_children(); }
+  void protect_files() { runtime_->protect_files(); }
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {
     return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();

@@ -48,6 +48,10 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   const std::vector<PluginUse> policies = policies_.extract_reloadable(&next);
   Profile &profile = core_.profile;
   report.needs_restart = keep_fixed(profile, &next);
+  if (plugins_.has_children() && protects_more(profile, next)) {
+    report.needs_restart.emplace_back(
+        "the files that are hidden from running servers: needs a restart");
+  }
   use_tool_files(&next, &report);
   NextTools tools;
   if (auto loaded = load_tools(next, &tools); !loaded.has_value()) {
@@ -71,6 +75,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
   profile = std::move(next);
   plugins_.use_prints();
+  plugins_.protect_files();
   exchange_servers(std::move(servers), std::move(tools), &report);
   Reload &route = core_.route().servers.reload;
   if (other_names) route.profile_changed();

@@ -41,6 +41,7 @@ void PluginRuntime::make_spawner() {
   SpawnOptions options;
   options.state_dir = profile_.state_dir;
   options.own = profile_.own_paths;
+  options.programs = profile_.programs;
   options.require = profile_.isolation.require;
   options.adopt = options_.adopt_orphans;
   options.groups = std::move(options_.groups);
@@ -52,6 +53,10 @@ void PluginRuntime::make_spawner() {
     if (options_.log && level >= options_.log_level) options_.log(level, "sandbox", text);
   };
   spawner_ = std::make_unique<Spawner>(std::move(options));
+}
+
+void PluginRuntime::protect_files() {
+  if (spawner_ != nullptr) spawner_->protect(profile_.own_paths, profile_.programs);
 }
 
 Result<std::unique_ptr<Instance>> PluginRuntime::create(PluginPart &part) {

@@ -75,6 +75,9 @@ class PluginRuntime {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);
   }
 
+  // Must be called after a reload: later starts of servers use the profile's new paths.
+  void protect_files();
+  bool has_children() const { return spawner_ != nullptr && spawner_->size() > 0; }
   // Replaces the secrets that bh.host.mask/1 masks.
   void set_prints(std::shared_ptr<const SecretPrints> prints) { prints_ = std::move(prints); }
   std::shared_ptr<const SecretPrints> prints() const { return prints_.load(); }

@@ -253,4 +253,18 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   return out;
 }
 
+bool protects_more(const Profile &now, const Profile &next) {
+  const auto is_new = [](const std::vector<std::string> &was, const std::string &path) {
+    return std::none_of(was.begin(), was.end(), [&](const std::string &known) {
+      const bool starts = !known.empty() && path.starts_with(known);
+      return starts && (path.size() == known.size() || path[known.size()] == '/');
+    });
+  };
+  const auto adds = [&](const std::vector<std::string> &was, const std::vector<std::string> &is) {
+    return std::any_of(is.begin(), is.end(),
+                       [&](const std::string &path) { return is_new(was, path); });
+  };
+  return adds(now.own_paths, next.own_paths) || adds(now.programs, next.programs);
+}
+
 }  // namespace bulkhead

@@ -304,7 +304,9 @@ struct Profile {
   // The folder for logs, secrets and plugin data. Empty: ~/.local/state/bulkhead.
   std::string state_dir;
   std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
-  std::vector<std::string> notes;      // warnings for the operator, in order of occurrence
+  // The gateway's executable and plugins, and the folders of plugins. No server may change them.
+  std::vector<std::string> programs;
+  std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 
   // The corporation's holds on mcpServers, which also apply to servers that are added at run time.
   std::vector<ProfileHold> server_holds;

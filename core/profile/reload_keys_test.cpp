@@ -221,3 +221,23 @@ TEST_CASE("a reload reports every changed section") {
     CHECK(covered.contains(std::string(section)));
   }
 }
+
+TEST_CASE("a profile protects more files only if the current one does not protect their folder") {
+  Profile now, next;
+  now.own_paths = {"/home/u/.config/bulkhead", "/x/p.toml"};
+  now.programs = {"/opt/plugins"};
+  next = now;
+  CHECK_FALSE(protects_more(now, next));
+  next.own_paths = {"/x/p.toml", "/home/u/.config/bulkhead/connectors.json"};
+  next.programs.clear();
+  CHECK_FALSE(protects_more(now, next));
+  for (const char *path : {"/x/base.toml", "/x/p.toml.new", "/home/u/.config"}) {
+    INFO(path);
+    next = now;
+    next.own_paths.emplace_back(path);
+    CHECK(protects_more(now, next));
+  }
+  next = now;
+  next.programs.emplace_back("/opt/other/plugin.so");
+  CHECK(protects_more(now, next));
+}

@@ -11,6 +11,7 @@
 #include "sandbox/hidden_paths.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/home_folders.hpp"
+#include "sandbox/kept_programs.hpp"
 #include "sandbox/link_rule.hpp"
 #include "sandbox/named_paths.hpp"
 #include "sandbox/path_walk.hpp"
@@ -69,6 +70,7 @@ class Planner {
     show_program();
     for (const Named &path : named) grant(path);
     show_name_service();
+    keep_programs(request_.programs, homes_.mounts(), &steps_, &notes_);
     cover_own();
     refused_ = pin_parents(&steps_);
     mirror_folders();

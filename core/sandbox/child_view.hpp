@@ -88,6 +88,8 @@ struct ViewRequest {
   // The gateway's own files and folders. They are hidden from every server, even if a definition
   // names them.
   std::vector<std::string> own;
+  // The gateway's executable and plugins, and the folders of plugins. No server may change them.
+  std::vector<std::string> programs;
   // Folders that this server or others can change, or could change earlier. Symbolic links in them
   // are followed only within the folder.
   std::vector<std::string> changeable;

@@ -14,6 +14,7 @@
 #include "base/owned_fd.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "sandbox/landlock.hpp"
+#include "sandbox/named_folder.hpp"
 #include "sandbox/seccomp.hpp"
 #include "sandbox/steps.hpp"
 
@@ -124,7 +125,8 @@ class ConfineRun {
     for (const PathRule &rule : confinement_.paths) {
       int fd = rule.fd;
       if (fd < 0) {
-        opened.emplace_back(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
+        opened.push_back(rule.links ? OwnedFd(::open(rule.path.c_str(), O_PATH | O_CLOEXEC))
+                                    : open_without_links(rule.path));
         fd = opened.back().get();
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) continue;
         if (fd < 0) return os_error(rule.path, errno);

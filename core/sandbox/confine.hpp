@@ -33,6 +33,7 @@ struct PathRule {
   std::string path;  // used if `fd` < 0; ignored if it does not exist
   int fd = -1;       // used instead of `path`; borrowed until confine() returns
   Access access = Access::read;
+  bool links = true;  // false: `path` must not contain symbolic links
 };
 
 // The parts of a confinement. Tests omit some of them to show the effect of each part.

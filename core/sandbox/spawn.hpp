@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.hpp"
@@ -47,8 +48,10 @@ struct SpawnOptions {
   std::string home;              // the home directory whose secrets are hidden; empty: $HOME
   std::string state_dir;         // contains the caches in cache/SERVER/KEY; hidden from servers
   std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
-  bool require = false;          // reject a start if any part of the sandbox is missing
-  bool namespaces = true;        // false: do not use namespaces
+  // The gateway's executable and plugins, and the folders of plugins. Servers may not change them.
+  std::vector<std::string> programs;
+  bool require = false;    // reject a start if any part of the sandbox is missing
+  bool namespaces = true;  // false: do not use namespaces
   // Makes this process a child subreaper. It can then kill a server's remaining processes if the
   // server has no PID namespace and its first process was killed externally. Only for programs that
   // do not themselves start processes in other sessions.
@@ -73,6 +76,12 @@ class Spawner {
   ~Spawner();  // kills all remaining children
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
+
+  // Replaces SpawnOptions::own and ::programs for later starts.
+  void protect(std::vector<std::string> own, std::vector<std::string> programs) {
+    options_.own = std::move(own);
+    options_.programs = std::move(programs);
+  }
 
   // See bh_host_spawn for a description of these functions.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
@@ -127,7 +136,7 @@ class Spawner {
   void end_orphans();
   static void wait_end(int pidfd) noexcept;
 
-  const SpawnOptions options_;
+  SpawnOptions options_;
   bool namespaces_;
   std::vector<std::string> missing_;
   std::shared_ptr<ServerGroups> groups_;

@@ -114,6 +114,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   view.changeable.insert(view.changeable.end(), std::begin(shared_folders),
                          std::end(shared_folders));
   view.own = options_.own;
+  view.programs = options_.programs;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
   launch.view = plan_view(view);
   launch.cache = view.cache;

@@ -22,11 +22,10 @@
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
 #include "sandbox/features.hpp"
-#include "sandbox/grant_record.hpp"
-#include "sandbox/homes.hpp"
 #include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
 #include "shared/running_gateway.hpp"
+#include "sources/file_folders.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/profile_source.hpp"
 #include "sources/snapshot.hpp"
@@ -318,14 +317,8 @@ class Doctor {
       }
       const auto policy = parse_child_policy(server.name, server.to_json());
       if (!policy) continue;  // reported when the server starts
-      ViewRequest request;
+      ViewRequest request = view_request(profile);
       request.policy = &*policy;
-      request.user = ::geteuid();
-      request.own = profile.own_paths;
-      find_homes(&request);
-      GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);
-      request.changeable.insert(request.changeable.end(), std::begin(shared_folders),
-                                std::end(shared_folders));
       const ChildView view = plan_view(request);
       if (!view.refused.empty()) not_granted(server.name, "it is not started: " + view.refused);
       for (const std::string &path : view.ignored) not_granted(server.name, path);

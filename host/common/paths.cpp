@@ -1,6 +1,7 @@
 #include "common/paths.hpp"
 
 #include <fcntl.h>
+#include <link.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +39,14 @@ std::string account(char *passwd::*member) {
   return found != nullptr && found->*member != nullptr ? found->*member : "";
 }
 
+// Returns the path of this program's executable, or an empty string if it is unknown.
+std::string own_executable() {
+  std::array<char, 4096> buffer;
+  const ssize_t n = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  if (n <= 0 || static_cast<std::size_t>(n) == buffer.size()) return "";
+  return std::string(buffer.data(), static_cast<std::size_t>(n));
+}
+
 }  // namespace
 
 std::string home_dir() {
@@ -66,12 +75,27 @@ std::string default_state_dir() {
 }
 
 std::string own_plugin_dir() {
-  std::array<char, 4096> buffer;
-  const ssize_t n = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (n <= 0 || static_cast<std::size_t>(n) == buffer.size()) return "";
-  std::string path(buffer.data(), static_cast<std::size_t>(n));
+  std::string path = own_executable();
+  if (path.empty()) return path;
   for (int up = 0; up < 2; ++up) path.resize(path.find_last_of('/'));
   return path + "/lib/bulkhead/plugins";
+}
+
+std::vector<std::string> own_program_files() {
+  std::vector<std::string> out;
+  std::string executable = own_executable();
+  // The kernel appends this if the file was replaced since the start.
+  constexpr std::string_view gone = " (deleted)";
+  if (executable.ends_with(gone)) executable.resize(executable.size() - gone.size());
+  if (!executable.empty()) out.push_back(std::move(executable));
+  const auto add = [](dl_phdr_info *info, std::size_t, void *list) {
+    if (info->dlpi_name != nullptr && info->dlpi_name[0] == '/') {
+      static_cast<std::vector<std::string> *>(list)->emplace_back(info->dlpi_name);
+    }
+    return 0;
+  };
+  ::dl_iterate_phdr(add, &out);
+  return out;
 }
 
 std::vector<std::string> control_dirs() {

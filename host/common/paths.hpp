@@ -30,6 +30,10 @@ std::string default_state_dir();
 // ../lib/bulkhead/plugins, relative to the directory of the executable.
 std::string own_plugin_dir();
 
+// Returns the files that this program consists of: its executable, and the shared libraries that
+// are loaded.
+std::vector<std::string> own_program_files();
+
 // Returns the directories in which running gateways create their service sockets, in order of
 // preference. They do not depend on the profile, so `bulkhead status` finds the gateways of all
 // profiles.

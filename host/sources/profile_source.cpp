@@ -16,10 +16,12 @@
 #include "layers/project.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "sandbox/hidden_places.hpp"
 #include "sandbox/paths.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/builtin_profile.hpp"
 #include "sources/corp_profile.hpp"
+#include "sources/file_folders.hpp"
 #include "sources/file_layers.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/project_file.hpp"
@@ -130,6 +132,28 @@ void hide_from_servers(Profile &profile) {
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 
+// Lists the files that the gateway executes, which servers must not change.
+void list_programs(Profile &profile) {
+  static const std::vector<std::string> own = own_program_files();
+  std::vector<std::string> &out = profile.programs;
+  out = own;
+  const auto add = [&](const std::string &path) {
+    std::error_code error;
+    const std::string full = std::filesystem::absolute(path, error).string();
+    const bool known = std::find(out.begin(), out.end(), full) != out.end();
+    if (!path.empty() && !full.empty() && !known) out.push_back(full);
+  };
+  for (const std::string &folder : profile.plugin_dirs) add(folder);
+  const auto add_plugin = [&](const std::string &plugin) {
+    if (plugin.find('/') != std::string::npos) add(plugin);  // otherwise, a name
+  };
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) add_plugin(use.plugin);
+  }
+  for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin);
+}
+
 // Returns a layer that applies --listen to the HTTP transport, which may have any name.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
@@ -227,18 +251,24 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
 }
 
 // Adds the builtin tools. The file tools are omitted if the working directory is the home directory
-// or one of its parents, because the home directory contains keys and passwords.
+// or one of its parents, because the home directory contains keys and passwords, or if it is in a
+// folder of credentials: a server may have replaced the working directory by a link to it.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;
   const std::string here = std::filesystem::current_path(gone).string();
   const std::string home = std::filesystem::weakly_canonical(home_dir(), gone).string();
-  if (!here.empty() && !is_within(home, here)) {
+  const auto secrets = secrets_at_home();
+  const bool secret = std::any_of(secrets.begin(), secrets.end(), [&](std::string_view name) {
+    return is_within(here, resolved_path(joined(home, name)));
+  });
+  if (!here.empty() && !is_within(home, here) && !secret) {
     *builtin += builtin_file_tools;
     return;
   }
   notes->push_back("the builtin file tools are disabled: the working directory is " + tilde(here) +
-                   ", which contains your home folder; start in a project folder, or set folders "
+                   ", which contains your home folder or is in a folder with credentials; start in "
+                   "a project folder, or set folders "
                    "in [tools.files] in a profile");
 }
 
@@ -348,6 +378,8 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   note_nothing_offered(out, &notes);
   hide_from_servers(out.profile);
+  list_programs(out.profile);
+  resolve_file_folders(&out.profile);
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);

@@ -351,3 +351,27 @@ listen = ["vsock:5002", "hybrid:/x/vm.sock:5002"]
   CHECK(std::count(hidden.begin(), hidden.end(), "/x/mcp.sock") == 1);
   CHECK(std::count(hidden.begin(), hidden.end(), "/x/vm.sock_5002") == 1);
 }
+
+TEST_CASE("the programs of a profile are the executable and all plugins that are loaded by path") {
+  Setting setting(R"(
+plugin_dirs = ["/x/plugins"]
+[transports.web]
+plugin = "/x/one/transport-http.so"
+[tools.files]
+plugin = "/x/two/tools-x.so"
+[policies.mine]
+plugin = "/x/three/policy-x.so"
+)");
+  auto loaded = load_to_look(setting.arguments, Transports::served);
+  REQUIRE(loaded);
+  const auto &programs = loaded->profile.programs;
+  const auto lists = [&](const std::string &path) {
+    return std::count(programs.begin(), programs.end(), path) == 1;
+  };
+  for (const char *path :
+       {"/x/plugins", "/x/one/transport-http.so", "/x/two/tools-x.so", "/x/three/policy-x.so"}) {
+    INFO(path);
+    CHECK(lists(path));
+  }
+  CHECK(lists(std::filesystem::read_symlink("/proc/self/exe").string()));
+}

@@ -61,6 +61,7 @@ const Role *role_of(std::string_view plugin) {
 // The directories in the configuration of builtin-files.
 struct FilesFolders {
   std::vector<std::string> read, write;
+  bool resolved = false;  // by resolve_file_folders()
 };
 
 FilesFolders folders_of_files(std::string_view config) {
@@ -83,6 +84,7 @@ FilesFolders folders_of_files(std::string_view config) {
   }
   const std::string snapshots = text_at(mcp::member(config, "snapshots"), "path");
   if (!snapshots.empty()) out.write.push_back(snapshots);
+  out.resolved = mcp::member(config, "resolved") == "true";
   return out;
 }
 
@@ -221,6 +223,7 @@ class Planner {
     visible.services.clear();
     visible.state_dir.clear();  // the endpoint has no access to the state directory
     visible.own_paths.clear();
+    visible.programs.clear();
     visible.shown.clear();
     visible.notes.clear();
     slices_.front().profile = std::move(visible);
@@ -287,6 +290,7 @@ class Planner {
     slice.profile.state_dir = profile_.state_dir;
     slice.profile.isolation = profile_.isolation;
     slice.profile.own_paths = profile_.own_paths;
+    slice.profile.programs = profile_.programs;
     SlicePrivileges &may = slice.privileges;
     may.required = profile_.isolation.require;
     may.network = role != nullptr && role->network;
@@ -328,6 +332,7 @@ class Planner {
     if (use.plugin == "builtin-files") {
       SlicePrivileges &may = slice.privileges;
       FilesFolders folders = folders_of_files(use.config_json);
+      if (folders.resolved) may.links = false;
       may.read.insert(may.read.end(), folders.read.begin(), folders.read.end());
       may.write.insert(may.write.end(), folders.write.begin(), folders.write.end());
       if (facts_.is_root) {

@@ -18,6 +18,12 @@ bool same_plugins(const Slice &was, const Slice &is) {
                     same);
 }
 
+// Returns true if servers must get new views, because the gateway has more files that they must not
+// read or change.
+bool needs_new_views(const Slice &was, const Slice &is) {
+  return is.privileges.exec && protects_more(was.profile, is.profile);
+}
+
 bool may_run_twice(const SlicePlugin &plugin) {
   const bool kind = plugin.kind == PluginKind::tools || plugin.kind == PluginKind::service;
   return kind && !plugin.use.file.exclusive;
@@ -65,7 +71,12 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
 void Supervisor::apply_to(Child &child, Slice slice) {
   child.wanted = true;
   slice.epoch = child.slice.epoch;
-  const bool same = same_plugins(child.slice, slice);
+  const bool new_views = needs_new_views(child.slice, slice);
+  if (new_views && child.running()) {
+    log(LogLevel::info, child.slice.name,
+        "restarting its servers, because files that must be protected from them were added");
+  }
+  const bool same = !new_views && same_plugins(child.slice, slice);
   if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);

@@ -405,3 +405,33 @@ TEST_CASE("glob patterns match paths") {
   for (int i = 0; i < 1000; ++i) path += "a/";
   CHECK_FALSE(glob_matches(stars + "b", path + "c"));
 }
+
+TEST_CASE("resolved paths must not contain symbolic links") {
+  const std::string flag = GENERATE(R"(,"resolved":true)", R"(,"resolved":false)", "");
+  const bool refuses = flag.ends_with("true");
+  const Tree tree;
+  fs::create_directories(tree.outside() / "store");
+  fs::create_directory_symlink("root", tree.outside() / "link");
+  fs::create_directory_symlink("store", tree.outside() / "kept");
+  fs::create_directory_symlink(".", tree.outside() / "here");
+  const auto starts = [&](const std::string &path, const std::string &store) {
+    std::string config = R"({"path":")" + (tree.outside() / path).string() + "\"" + flag;
+    if (!store.empty())
+      config += R"(,"snapshots":{"path":")" + (tree.outside() / store).string() + "\"}";
+    try {
+      const Files files(config + "}");
+      return true;
+    } catch (const std::exception &) {
+      return false;
+    }
+  };
+  CHECK(starts("root", "store"));
+  for (const char *path : {"link", "here/root", "link/."}) {
+    INFO(path);
+    CHECK(starts(path, "") == !refuses);
+  }
+  for (const char *store : {"kept", "here/store"}) {
+    INFO(store);
+    CHECK(starts("root", store) == !refuses);
+  }
+}

@@ -141,6 +141,11 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   if (const bh_status status = read_workspaces(document, out, error); status != BH_OK) {
     return status;
   }
+  bool resolved = false;
+  if (!read_flag(document, "resolved", &resolved)) {
+    return invalid("\"resolved\" must be true or false", error);
+  }
+  if (resolved) out->links = Links::refuse;
   return read_snapshots(document, out, error);
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "builtin-files/workspace.hpp"
+
 namespace builtin_files {
 
 inline constexpr std::string_view config_schema = R"({
@@ -25,6 +27,8 @@ inline constexpr std::string_view config_schema = R"({
                     "path":{"type":"string","minLength":1},
                     "write":{"type":"boolean","default":false},
                     "write_bytes":{"type":"integer","minimum":0,"default":1073741824}}}},
+    "resolved":{"type":"boolean","default":false,
+                "description":"Set by the gateway: the paths must not contain symbolic links"},
     "snapshots":{"type":"object","additionalProperties":false,"required":["path"],"properties":{
       "path":{"type":"string","minLength":1,
               "description":"Folder for snapshots, outside the workspaces"},
@@ -56,6 +60,7 @@ struct SnapshotConfig {
 struct Config {
   std::vector<WorkspaceConfig> workspaces;
   std::optional<SnapshotConfig> snapshots;
+  Links links = Links::follow;  // in the paths of the workspaces and of the snapshot folder
 };
 
 // Returns BH_E_INVALID and sets *error if the configuration is invalid.

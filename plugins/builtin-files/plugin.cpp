@@ -54,7 +54,7 @@ class BuiltinFiles {
     for (const WorkspaceConfig &c : config_.workspaces) {
       Workspace workspace;
       std::string problem;
-      if (!Workspace::open(c.name, c.path, &workspace, &problem)) {
+      if (!Workspace::open(c.name, c.path, &workspace, &problem, config_.links)) {
         return bh::fail(error, BH_E_IO, problem);
       }
       if (c.write) workspace.allow_writing(c.write_bytes);
@@ -191,7 +191,8 @@ class BuiltinFiles {
 
   bh_status open_snapshots(bh_error *error) {
     for (const Workspace &workspace : workspaces_) {
-      stores_.push_back(std::make_unique<SnapshotStore>(workspace, *config_.snapshots));
+      stores_.push_back(
+          std::make_unique<SnapshotStore>(workspace, *config_.snapshots, config_.links));
       std::string problem;
       if (!stores_.back()->open(&problem)) return bh::fail(error, BH_E_IO, problem);
     }

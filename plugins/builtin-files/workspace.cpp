@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t max_path = 4096;
 constexpr std::size_t max_name = 255;
 constexpr std::size_t shown_path = 200;  // limit for paths in error messages, in bytes
+constexpr std::string_view linked =
+    "a part of the path was replaced by a symbolic link; if this was intended, reload the profile";
 constexpr std::string_view temporary_head = ".bulkhead-";
 constexpr std::string_view temporary_tail = ".tmp";
 
@@ -111,12 +113,21 @@ std::string temporary_name(std::string_view name) {
   return out.append(temporary_tail);
 }
 
+Fd Workspace::open_named(const std::string &path, int flags, Links links) noexcept {
+  open_how how{};
+  how.flags = static_cast<unsigned long long>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  if (links == Links::follow) return Fd(::open(path.c_str(), flags | O_CLOEXEC));
+  return Fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+}
+
 bool Workspace::open(std::string name, const std::string &path, Workspace *out,
-                     std::string *problem) {
-  Fd root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+                     std::string *problem, Links links) {
+  Fd root = open_named(path, O_PATH | O_DIRECTORY, links);
   if (!root.valid()) {
     *problem = "the folder " + shown(path) + " of the workspace \"" + name +
-               "\" cannot be opened: " + bh::error_name(errno);
+               "\" cannot be opened: " +
+               (errno == ELOOP ? std::string(linked) : std::string(bh::error_name(errno)));
     return false;
   }
   const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY, 0));

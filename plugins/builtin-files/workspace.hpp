@@ -59,15 +59,20 @@ struct Place {
   std::string problem;
 };
 
-// Specifies whether symbolic links in parent folders are followed. Links cannot leave the
-// workspace.
+// Specifies whether symbolic links in parent folders are followed. Links in paths from the
+// arguments of a tool cannot leave the workspace.
 enum class Links { follow, refuse };
 
 class Workspace {
  public:
   // Opens the workspace folder. `path` is absolute or relative to the working directory. Returns
   // false and sets *problem on failure.
-  static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem);
+  static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem,
+                   Links links = Links::follow);
+
+  // Opens a folder of the configuration. With Links::refuse, fails with ELOOP if any component of
+  // the path is a symbolic link. Sets errno on failure.
+  static Fd open_named(const std::string &path, int flags, Links links) noexcept;
 
   const std::string &name() const noexcept { return name_; }
   // Returns the absolute path of the folder without symbolic links.

@@ -119,9 +119,13 @@ bool Objects::place(int temporary, const std::string &temporary_name, const Hash
     ::unlinkat(folder_.get(), temporary_name.c_str(), 0);
     return true;
   }
-  ::mkdirat(folder_.get(), path.substr(0, 2).c_str(), 0700);
-  if (::fstat(temporary, &s) != 0 ||
-      ::renameat(folder_.get(), temporary_name.c_str(), folder_.get(), path.c_str()) != 0) {
+  const std::string shard = path.substr(0, 2);
+  ::mkdirat(folder_.get(), shard.c_str(), 0700);
+  // Another program may have replaced the folder by a link.
+  const Fd folder =
+      Workspace::open_below(folder_.get(), shard.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder.valid() || ::fstat(temporary, &s) != 0 ||
+      ::renameat(folder_.get(), temporary_name.c_str(), folder.get(), path.c_str() + 3) != 0) {
     return false;
   }
   put->added = static_cast<std::uint64_t>(s.st_size);

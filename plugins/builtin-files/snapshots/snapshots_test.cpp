@@ -569,3 +569,20 @@ TEST_CASE("a cancelled comparison or revert stops immediately") {
   CHECK(restored >= 1);
   CHECK(restored < 20);
 }
+
+TEST_CASE("a link in the snapshot folder leads no content out of it") {
+  Tree tree;
+  tree.file("a", "one");
+  tree.file("b/c", "two");
+  const fs::path away = tree.outside() / "away", objects = Snapshots::folder(tree) / "objects";
+  fs::create_directories(away);
+  fs::create_directories(objects);
+  for (const char first : std::string_view("0123456789abcdef")) {
+    for (const char second : std::string_view("0123456789abcdef")) {
+      fs::create_directory_symlink(away, objects / std::string{first, second});
+    }
+  }
+  Snapshots files(tree);
+  files.call("snapshots_create", R"({"name":"x"})");
+  CHECK(fs::is_empty(away));
+}

@@ -109,8 +109,8 @@ std::optional<unsigned> checkpoint_slot(std::string_view name) {
   return checkpoint_name(slot) == name ? std::optional(slot) : std::nullopt;
 }
 
-SnapshotStore::SnapshotStore(const Workspace &workspace, const SnapshotConfig &config)
-    : workspace_(workspace), config_(config) {}
+SnapshotStore::SnapshotStore(const Workspace &workspace, const SnapshotConfig &config, Links links)
+    : workspace_(workspace), config_(config), links_(links) {}
 
 bool SnapshotStore::open(std::string *problem) {
   std::string real;
@@ -122,7 +122,7 @@ bool SnapshotStore::open(std::string *problem) {
                   workspace_.name() + "\" must not contain each other";
     return false;
   }
-  const Fd above(::open(config_.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd above = Workspace::open_named(config_.path, O_RDONLY | O_DIRECTORY, links_);
   const std::string &name = workspace_.name();
   const bool made =
       above.valid() && (::mkdirat(above.get(), name.c_str(), 0700) == 0 || errno == EEXIST);

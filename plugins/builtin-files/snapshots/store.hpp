@@ -37,7 +37,8 @@ struct Outcome {
 
 class SnapshotStore {
  public:
-  SnapshotStore(const Workspace &workspace, const SnapshotConfig &config);
+  SnapshotStore(const Workspace &workspace, const SnapshotConfig &config,
+                Links links = Links::follow);
 
   // Opens this workspace's folder in config.path, and creates it if necessary. Returns false and
   // sets *problem on failure.
@@ -89,6 +90,7 @@ class SnapshotStore {
 
   const Workspace &workspace_;
   const SnapshotConfig config_;
+  const Links links_;  // in config_.path
   std::mutex mutex_;
   Fd folder_;
   Fd lock_;

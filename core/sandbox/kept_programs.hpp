@@ -1,0 +1,21 @@
+// Keeps servers from changing the files that the gateway executes: a changed executable or plugin
+// would run outside every sandbox the next time it is started or loaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sandbox/same_mounts.hpp"
+#include "sandbox/view_steps.hpp"
+
+namespace bulkhead {
+
+// Makes the programs, which are absolute paths of files and folders, read-only where a step makes
+// them writable. Of a file, its folder becomes read-only, because a mount on the file itself would
+// disappear if another program (such as a compiler) replaced the file. A folder that contains a
+// link to a program, or in which a missing program could be created, becomes read-only as well.
+// Must be called after all paths have been granted. Adds a note if it changes a step.
+void keep_programs(const std::vector<std::string> &programs, const MountTable &mounts,
+                   ViewSteps *steps, std::vector<std::string> *notes);
+
+}  // namespace bulkhead
