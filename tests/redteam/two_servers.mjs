@@ -1,8 +1,8 @@
 // Attempts to get from one server to another, or out of a network, through objects of the kernel:
 // shared memory, semaphores, message queues, the host name, and sockets of families that a network
 // namespace does not confine. tests/breakout/attempts_ipc.cpp has the attempts.
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { assert, build, run, show, test, until } from '../e2e/lib.mjs';
@@ -65,6 +65,8 @@ for (const sandbox of ['home-read-only', 'strict']) {
       const before = hostname();
       const gateway = await t.gateway({ limits: { connect_timeout_ms: 60_000, first_list_wait_ms: 1 }, mcpServers: { a: server('a'), b: server('b') } }, { args });
       const client = await t.http(gateway);
+      // If the objects were not isolated, they would outlive the test.
+      for (const target of Object.values(targets)) t.defer(() => spawnSync(hostile, ['--remove-ipc', asText(target)]));
       await until('both run', async () => (await client.toolNames()).filter((name) => name.endsWith('__attempt')).length === 2, 60_000);
       const { compartments = [] } = await statusOf(gateway);
       const lacking = compartments.flatMap((one) => one.servers_missing ?? []).filter((word) => /ipc|uts/.test(word));
