@@ -4,18 +4,20 @@
 import { spawnSync } from 'node:child_process';
 import http from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { assert, fake, run, test } from '../e2e/lib.mjs';
+import { assert, fake, program, run, test } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
 const evil = '10.77.0.2', others = ['10.77.0.3', '10.77.0.4'];
 
-// Runs this file again in a private network. Returns if no private network can be created.
+// Runs this file again in a private network. Returns if no private network can be created. An
+// ordinary user needs a user namespace, in which files of root belong to user 65534. The gateway then
+// rejects plugins that belong to root.
 function enterOwnNetwork() {
   if (process.env.PEERS_NETWORK !== undefined) return;
   const set = `ip link set lo up && ${[evil, ...others].map((address) => `ip addr add ${address}/32 dev lo`).join(' && ')} && exec "$@"`;
   const own = (words, stdio) => spawnSync('unshare', [...(process.getuid() === 0 ? [] : ['-Ur']), '-n', 'sh', '-c', set, 'sh', ...words],
     { stdio, env: { ...process.env, PEERS_NETWORK: 'own' } });
-  if (own(['true'], 'ignore').status !== 0) return;
+  if (own(['sh', '-c', 'test "$(stat -c %u "$1")" = 0', 'sh', program], 'ignore').status !== 0) return;
   process.exit(own([process.execPath, '--no-warnings', fileURLToPath(import.meta.url), ...process.argv.slice(2)], 'inherit').status ?? 1);
 }
 enterOwnNetwork();
@@ -63,13 +65,15 @@ async function evictedOf(gateway, quiet, loud) {
 for (const [mode, args] of [['in compartments', []], ['in one process', ['--single-process']]]) {
   const profile = { limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } };
   test(`red team: an address with many sessions evicts no session of another address, ${mode}`, async (t) => {
-    if (process.env.PEERS_NETWORK !== 'own') t.skip('this user cannot create a private network');
+    if (process.env.PEERS_NETWORK !== 'own') t.skip('this user cannot run the gateway in a private network');
     assert.equal(await evictedOf(await t.gateway(profile, { args }), others, evil), 0);
   });
-  // This shows that the sessions would be evicted if all of them belonged to one peer.
-  test(`red team: sessions of one address, or of loopback addresses, are evicted in the order of their use, ${mode}`, async (t) => {
-    if (process.env.PEERS_NETWORK !== 'own') t.skip('this user cannot create a private network');
+  // These show that the sessions would be evicted if all of them belonged to one peer.
+  test(`red team: sessions of one address are evicted in the order of their use, ${mode}`, async (t) => {
+    if (process.env.PEERS_NETWORK !== 'own') t.skip('this user cannot run the gateway in a private network');
     assert.equal(await evictedOf(await t.gateway(profile, { args }), [evil, evil], evil), 6);
+  });
+  test(`red team: all loopback addresses are one peer, ${mode}`, async (t) => {
     assert.equal(await evictedOf(await t.gateway(profile, { args }), ['127.0.0.2', '127.0.0.3'], '127.0.0.4'), 6);
   });
 }
