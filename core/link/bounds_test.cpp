@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -97,6 +99,27 @@ TEST_CASE("descriptors and empty frames queued for a peer that does not read are
   std::size_t frames = 0;
   while (frames < 100'000 && channel.send(Frame()) == BH_OK) ++frames;
   CHECK((taken + frames) * sizeof(Frame) == 64u << 10);
+}
+
+// Fault: bytes that were sent stay in memory until the queue is empty, which under steady load it
+// never is.
+TEST_CASE("a queue that is never empty does not keep the bytes that were sent") {
+  Loop loop;
+  Ends ends = pair();
+  Peer silent(*loop.reactor, OwnedFd());
+  Channel channel(*loop.reactor, std::move(ends.one), silent, 1u << 20, 8u << 20, false);
+  const std::string payload(64u << 10, 'x');
+  for (int i = 0; i < 32; ++i) REQUIRE(channel.send(Frame(), payload) == BH_OK);
+  std::string got(payload.size() + sizeof(Frame), '\0');
+  std::uint64_t most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const ssize_t n = ::recv(ends.two.get(), got.data(), got.size(), MSG_DONTWAIT);
+    REQUIRE(n > 0);
+    loop.reactor->poll(0);
+    while (channel.queued() < 2u << 20) REQUIRE(channel.send(Frame(), payload) == BH_OK);
+    most = std::max(most, channel.queue_memory());
+  }
+  CHECK(most <= 8u << 20);
 }
 
 TEST_CASE("incoming frames have a separate size limit") {

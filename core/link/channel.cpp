@@ -175,6 +175,10 @@ void Channel::flush() {
     out_.clear();
     out_at_ = 0;
     if (out_.capacity() > (1u << 20)) out_.shrink_to_fit();
+  } else if (out_at_ > out_.size() / 2 && out_at_ > (1u << 20)) {
+    // Under steady load the queue may never be empty, so sent bytes are also removed here.
+    out_.erase(0, out_at_);
+    out_at_ = 0;
   }
   if (!socket_) return;
   want_write(queued() > 0 && !shortage);

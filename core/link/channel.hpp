@@ -69,6 +69,8 @@ class Channel {
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
+  // Returns the size of the queue in memory, which may include bytes that were already sent.
+  std::uint64_t queue_memory() const noexcept { return out_.capacity(); }
 
  private:
   void on_event(std::uint32_t events);

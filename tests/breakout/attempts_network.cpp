@@ -97,6 +97,15 @@ int raw_packets(const Target &) {
   return 0;
 }
 
+// A vsock socket reaches the hypervisor and other guests from any network namespace. It is not
+// connected to anything here.
+int vsock(const Target &) {
+  const int fd = ::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  ::close(fd);
+  return 0;
+}
+
 socklen_t unix_address(sockaddr_un *address, const std::string &name, bool abstract) {
   *address = {};
   address->sun_family = AF_UNIX;
@@ -142,6 +151,7 @@ void add_network_attempts(std::vector<Attempt> *all) {
                            {"send a UDP packet", udp},
                            {"listen on a TCP port", listen_on},
                            {"open a packet socket", raw_packets},
+                           {"open a vsock socket", vsock},
                            {"connect to the service socket", service_socket},
                            {"connect to an abstract socket", abstract_socket},
                            {"turn a socket pair to the service socket", turned_pair}});

@@ -62,10 +62,17 @@ int hold_ipc(std::string_view text) {
   return 0;
 }
 
+// Implements `hostile_server --remove-ipc TARGET`, for objects of a process that has exited.
+int remove_ipc(std::string_view text) {
+  breakout::remove_ipc_objects(breakout::from_text(text));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--hold-ipc") return hold_ipc(argv[2]);
+  if (argc == 3 && std::string_view(argv[1]) == "--remove-ipc") return remove_ipc(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {
     const std::string method = value_of(line, "method");
     // "id" may be before or after "params", which contains no "id" in these tests.

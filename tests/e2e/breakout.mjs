@@ -169,7 +169,7 @@ test('break-out: a malicious plugin is removed by a reload and cannot fill the d
 // resources.
 const serverMay = [
   ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
-  'start a program', 'run code that was written (W^X)', 'become dumpable again',
+  'start a program', 'run code that was written (W^X)', 'become dumpable again', 'open a vsock socket',
 ];
 // These attempts allocate memory without using it. spawn_test tests the limit of a control group.
 serverMay.push('fill memory (shared)', 'fill memory (memfd)');

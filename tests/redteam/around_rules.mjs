@@ -14,7 +14,22 @@ const server = (...options) => {
 const rule = (name, on, condition, more = 'decision = "block"') => `[security.rules.mcp.${name}]\non = "${on}"\nif = '''${condition}'''\n${more}\n`;
 const modes = { compartments: [], 'one process': ['--single-process'] };
 const both = (name, fn) => {
-  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), { timeout: 60_000 });
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args, ''), { timeout: 60_000 });
+};
+// The same, and with the policy in its own compartment.
+const ownPolicy = '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n';
+const everywhere = (name, fn) => {
+  both(name, fn);
+  test(`${name} (own policy compartment)`, async (t) => {
+    const names = async (gateway) => (await statusOf(gateway)).compartments.map((one) => one.name);
+    const start = t.gateway.bind(t);
+    t.gateway = async (...all) => {
+      const gateway = await start(...all);
+      assert.ok((await names(gateway)).includes('policy.default'), 'the policy has its own compartment');
+      return gateway;
+    };
+    await fn(t, [], ownPolicy);
+  }, { timeout: 60_000 });
 };
 const large = 'x'.repeat(200_000); // too large to be evaluated immediately
 
@@ -42,7 +57,7 @@ const noSecret = rule('no-secret', 'mcp.response', `mcp.response.text.contains("
 const leaks = (text) => text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16))).includes(SECRET);
 
 // mcp.response.text contains all texts of an error, but not the names of its members.
-both('no member of an error carries a blocked text', async (t, args) => {
+everywhere('no member of an error carries a blocked text', async (t, args, policy) => {
   const errors = {
     code: `{"code":"${SECRET}","message":"x"}`,
     code_object: `{"code":{"a":"${SECRET}"},"message":"x"}`,
@@ -57,7 +72,7 @@ both('no member of an error carries a blocked text', async (t, args) => {
     no_name: `{"code":1,"message":"x","":"${SECRET}"}`,
     twice: `{"code":1,"message":"x","data":{"a":"x","a":"${SECRET}"}}`,
   };
-  const gateway = await t.gateway(server(...Object.entries(errors).flatMap(([name, error]) => ['--tool', name, '--error', `${name}=${error}`])) + noSecret, { args });
+  const gateway = await t.gateway(policy + server(...Object.entries(errors).flatMap(([name, error]) => ['--tool', name, '--error', `${name}=${error}`])) + noSecret, { args });
   const client = await t.http(gateway);
   await ready(client);
   const leaked = [];
@@ -71,10 +86,10 @@ both('no member of an error carries a blocked text', async (t, args) => {
 
 // MCP defines `arguments` only for tools and prompts. A client must not be able to satisfy a condition on
 // arguments with a member of this name in another request.
-both('a member arguments in other requests is not what rules call arguments', async (t, args) => {
+everywhere('a member arguments in other requests is not what rules call arguments', async (t, args, policy) => {
   const log = t.path('log');
   const condition = '!(has(mcp.request.arguments.path) && mcp.request.arguments.path.startsWith("/safe/"))';
-  const gateway = await t.gateway(server('--tool', 'a', '--resource', 'file:///r', '--prompt', 'p', '--log', log) + rule('safe', 'mcp.request', condition), { args });
+  const gateway = await t.gateway(policy + server('--tool', 'a', '--resource', 'file:///r', '--prompt', 'p', '--log', log) + rule('safe', 'mcp.request', condition), { args });
   const client = await t.http(gateway);
   await ready(client);
   const [{ uri }] = (await client.call('resources/list')).resources;
@@ -123,8 +138,8 @@ both('the error of a failed server contains no credentials of the profile', asyn
   assert.deepEqual(Object.values(said).filter((body) => body.includes(credential)), []);
 });
 
-both('a large result that a rule blocks never reaches the client, whatever happens during its evaluation', async (t, args) => {
-  const gateway = await t.gateway(server('--tool', 'a') + noSecret, { args });
+everywhere('a large result that a rule blocks never reaches the client, whatever happens during its evaluation', async (t, args, policy) => {
+  const gateway = await t.gateway(policy + server('--tool', 'a') + noSecret, { args });
   const client = await t.http(gateway);
   await ready(client);
   const many = '0,'.repeat(70_000);
@@ -155,9 +170,9 @@ both('a large result that a rule blocks never reaches the client, whatever happe
   assert.equal((await client.tool('s__a', { after: 1 })).echo.after, 1);
 });
 
-both('rules of a reload apply to large calls that are still being evaluated', async (t, args) => {
+everywhere('rules of a reload apply to large calls that are still being evaluated', async (t, args, policy) => {
   const log = t.path('log');
-  const base = server('--tool', 'a', '--log', log) + rule('reads', 'mcp.request', 'mcp.request.arguments_text.contains("never")');
+  const base = policy + server('--tool', 'a', '--log', log) + rule('reads', 'mcp.request', 'mcp.request.arguments_text.contains("never")');
   const gateway = await t.gateway(base, { args });
   const client = await t.http(gateway);
   await ready(client);
@@ -249,9 +264,9 @@ function ask(socket, method, path, body) {
 }
 const pending = async (socket) => (await ask(socket, 'GET', '/confirm/pending')).pending;
 
-both('a call that differs in any part from an approved call requires approval', async (t, args) => {
+everywhere('a call that differs in any part from an approved call requires approval', async (t, args, policy) => {
   const log = t.path('log');
-  const gateway = await t.gateway(`${server('--tool', 'a', '--log', log)}[approval]\napi = true\n${rule('asks', 'mcp.request', 'true', 'decision = "ask"')}`, { args });
+  const gateway = await t.gateway(`${policy}${server('--tool', 'a', '--log', log)}[approval]\napi = true\n${rule('asks', 'mcp.request', 'true', 'decision = "ask"')}`, { args });
   const client = await t.http(gateway);
   const { socket } = await statusOf(gateway);
   await ready(client);

@@ -1,6 +1,6 @@
 // Attempts to escape from a server's sandbox with a shell: to credentials that are created while
-// the server is running, to the first process of the sandbox, and to another server through shared
-// memory. Each attempt is also made without a sandbox. Most must then succeed, because their
+// the server is running, to the first process of the sandbox, and to sockets of the host.
+// two_servers.mjs has the attempts to reach another server. Each attempt is also made without a sandbox. Most must then succeed, because their
 // failure would otherwise prove nothing.
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';

@@ -162,7 +162,8 @@ for (const [mode, args] of modes) {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const sessions = victims.map((victim) => victim.session);
-    // Each client has its own address and has completed its handshake.
+    // Each client has its own connection and has completed its handshake. All of these addresses
+    // are loopback addresses, which count as one peer. peers.mjs has several peers.
     for (let i = 2; i < 130; ++i) {
       const from = `127.0.0.${i}`;
       const opened = await post(gateway, initialize, { from });
