@@ -43,9 +43,18 @@ namespace {
 // the gateway.
 constexpr const char *oom_adjustment = "500";
 
-// The most inotify instances and watches of a server. The kernel also counts them for the user, who
-// can have 128 instances by default.
+// Limits of a server's user namespace. The kernel also counts these objects for the user, who can
+// have 128 inotify instances by default, and as many namespaces of each kind as there may be
+// threads per user. Without the limits, one server could prevent all further starts.
 constexpr const char *most_inotify_instances = "32", *most_inotify_watches = "32768";
+constexpr const char *most_namespaces = "256";
+constexpr const char *namespace_limit_files[] = {
+    "/proc/sys/user/max_user_namespaces",   "/proc/sys/user/max_mnt_namespaces",
+    "/proc/sys/user/max_pid_namespaces",    "/proc/sys/user/max_net_namespaces",
+    "/proc/sys/user/max_ipc_namespaces",    "/proc/sys/user/max_uts_namespaces",
+    "/proc/sys/user/max_cgroup_namespaces", "/proc/sys/user/max_time_namespaces"};
+// The share of the user's pending signals and message queue memory that a server can use.
+constexpr rlim_t user_share = 4;
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
   const int number = errno;
@@ -113,6 +122,7 @@ void map_identity(ChildPlan *plan) {
   // read-only, as in some containers.
   write_file("/proc/sys/user/max_inotify_instances", most_inotify_instances);
   write_file("/proc/sys/user/max_inotify_watches", most_inotify_watches);
+  for (const char *limit : namespace_limit_files) write_file(limit, most_namespaces);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 0);
   errno = number;
   if (!good) child_failed(plan, SpawnStep::identity);
@@ -186,6 +196,9 @@ void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights)
   ::close(fd);
 }
 
+// The kernel limits the pseudoterminals of all programs together to 4096 by default.
+constexpr const char *devpts_options = "ptmxmode=0666,mode=620,max=256";
+
 bool make_devices(const ChildPlan &plan) {
   static constexpr const char *nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
   int trees[sizeof nodes / sizeof *nodes];
@@ -210,8 +223,7 @@ bool make_devices(const ChildPlan &plan) {
   ::mkdir("/dev/shm", 01777);
   ::chmod("/dev/shm", 01777);
   ::mkdir("/dev/pts", 0755);
-  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=620") ==
-      0) {
+  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, devpts_options) == 0) {
     static_cast<void>(::symlink("pts/ptmx", "/dev/ptmx") == 0);
     allow_writes(plan, "/dev/pts", ll_write_file);
   }
@@ -364,6 +376,16 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
+// The kernel counts these objects for the user. A process cannot create one while this count
+// exceeds its own limit.
+void set_share(ChildPlan *plan, int what) {
+  rlimit limit{};
+  if (::getrlimit(static_cast<__rlimit_resource>(what), &limit) != 0) {
+    child_failed(plan, SpawnStep::limits);
+  }
+  if (limit.rlim_cur != RLIM_INFINITY) set_limit(plan, what, limit.rlim_cur / user_share);
+}
+
 // This is well below the gateway's own limit. The kernel counts each user's descriptors that are in
 // transit over sockets. A process cannot send descriptors while this count exceeds its own limit,
 // so a server is blocked long before the gateway is.
@@ -374,6 +396,8 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
+  set_share(plan, RLIMIT_SIGPENDING);
+  set_share(plan, RLIMIT_MSGQUEUE);
   // RLIMIT_NPROC counts the user's processes in one user namespace. Without a private user
   // namespace, it would count all processes of this user.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
