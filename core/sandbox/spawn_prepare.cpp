@@ -111,6 +111,13 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
   record_->add_to(&view);
+  const bool unread = !record_->problem().empty();
+  if (unread && !record_unread_) {
+    log(BH_LOG_WARN, record_->problem() +
+                         "; until it can be read, symbolic links in servers' paths "
+                         "are followed only within their own folder");
+  }
+  record_unread_ = unread;
   view.changeable.insert(view.changeable.end(), std::begin(shared_folders),
                          std::end(shared_folders));
   view.own = options_.own;
