@@ -236,9 +236,10 @@ bool make_devices(const ChildPlan &plan) {
 }
 
 bool show_processes(ChildPlan *plan) {
-  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    plan->processes_error = errno;
     return false;
-  plan->processes_hidden = true;
+  }
   if (plan->writable_processes) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
@@ -315,7 +316,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
 // the path does not exist, there is nothing to mask or expose, and if the user may not access it,
 // there is nothing to expose.
 bool may_skip(const ChildMount &mount, int error) {
-  if (mount.optional) return true;
+  if (mount.optional) return means_unsupported(error);
   if (mount.needed || mount.kind == ChildMount::Kind::scratch) return false;
   return error == ENOENT || (error == EACCES && mount.kind == ChildMount::Kind::bind);
 }
@@ -476,9 +477,11 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
-  if (!plan->ipc_needed || (plan->ipc_error == 0 && plan->uts_error == 0)) return;
-  errno = plan->ipc_error != 0 ? plan->ipc_error : plan->uts_error;
-  child_failed(plan, SpawnStep::ipc);
+  for (const int error : {plan->ipc_error, plan->uts_error}) {
+    if (error == 0 || (plan->lacks_ipc(error) && !plan->ipc_needed)) continue;
+    errno = error;
+    child_failed(plan, SpawnStep::ipc);
+  }
 }
 
 void enter_namespaces(ChildPlan *plan) {
@@ -554,21 +557,6 @@ bool enter_group(const ChildGroup &group) noexcept {
     return false;
   }
   return write_at(group.parent, group.procs, "0");
-}
-
-void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
-  plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
-  // Once the phase is `over`, the waiting thread may have freed the plan. Waking an unused address
-  // is harmless.
-  ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
-  for (;;) {
-    const std::uint32_t now = plan.phase.load(std::memory_order_acquire);
-    if (now >= static_cast<std::uint32_t>(phase)) return;
-    ::syscall(SYS_futex, &plan.phase, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
-  }
 }
 
 // Waits until the second process no longer uses the gateway's memory, that is, until it has called

@@ -381,6 +381,16 @@ TEST_CASE("with a record that cannot be read, links are followed only in their o
   }
 }
 
+TEST_CASE("a mount table that cannot be read is noticed") {
+  const std::size_t before = MountTable::failures();
+  const bool few = GENERATE(true, false);
+  std::optional<NoDescriptors> none;
+  if (few) none.emplace();
+  const auto found = MountTable::of_this_process().others("/", false);
+  none.reset();
+  CHECK((MountTable::failures() == before + 1) == few);
+}
+
 TEST_CASE("a mount table finds the other paths of a folder") {
   const MountTable table = MountTable::parse(
       "1 0 8:1 / / rw - ext4 /dev/a rw\n"

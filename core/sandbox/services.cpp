@@ -94,7 +94,10 @@ bool may_name_in_run(const std::string &folder) {
 std::vector<ViewStep> links_in(const std::string &folder) {
   std::vector<ViewStep> out;
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(folder, error)) {
+  // Not a range-for, which throws if an entry cannot be read.
+  for (auto at = std::filesystem::directory_iterator(folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const auto &entry = *at;
     std::error_code gone;
     if (!entry.is_symlink(gone)) continue;
     ViewStep &step = out.emplace_back();

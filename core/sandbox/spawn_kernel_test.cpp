@@ -322,10 +322,10 @@ TEST_CASE("shared memory, semaphores and queues are private to a sandbox and rem
 
 namespace {
 
-// Starts a server from a user namespace in which no namespace of this kind can be created. Returns
-// the results of its attempts, the missing parts and the error. Returns an empty string if no user
-// namespace is available.
-std::string without_namespaces(const std::string &kind, bool require) {
+// Starts a server from a user namespace in which no namespace of this kind can be created, because
+// the limit is zero or is reached. Returns the results of its attempts, the missing parts and the
+// error. Returns an empty string if no user namespace is available.
+std::string without_namespaces(const std::string &kind, bool require, bool reached = false) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
@@ -335,7 +335,8 @@ std::string without_namespaces(const std::string &kind, bool require) {
     put_file("/proc/self/setgroups", "deny");
     put_file("/proc/self/uid_map", user + " " + user + " 1");
     put_file("/proc/self/gid_map", group + " " + group + " 1");
-    put_file("/proc/sys/user/max_" + kind + "_namespaces", "0");
+    put_file("/proc/sys/user/max_" + kind + "_namespaces", reached ? "1" : "0");
+    if (reached && ::unshare(kind == "ipc" ? CLONE_NEWIPC : CLONE_NEWUTS) != 0) ::_exit(0);
     std::string said;
     {
       World w([&](SpawnOptions &options) { options.require = require; });
@@ -375,6 +376,16 @@ TEST_CASE("missing IPC or UTS namespaces are reported, and are an error only in 
   CHECK(refused.find("is not started: isolation.mode is \"require\", and this machine lacks parts "
                      "of its sandbox: ") != std::string::npos);
   CHECK(refused.find(word) != std::string::npos);
+}
+
+TEST_CASE("a server does not share IPC objects because too many namespaces exist") {
+  if (skip_without_namespaces()) return;
+  const std::string kind = GENERATE("ipc", "uts");
+  const std::string refused = without_namespaces(kind, false, true);
+  INFO(refused);
+  CHECK(refused.find("cannot be started: No space left on device") != std::string::npos);
+  CHECK(refused.find("ok, ") == std::string::npos);
+  CHECK(refused.find(kind + "-namespace") == std::string::npos);
 }
 
 namespace {

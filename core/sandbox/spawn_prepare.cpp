@@ -19,6 +19,7 @@
 #include "sandbox/child_landlock.hpp"
 #include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
+#include "sandbox/same_mounts.hpp"
 #include "sandbox/spawn_launch.hpp"
 #include "sandbox/start_folder.hpp"
 
@@ -122,7 +123,14 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
                          std::end(shared_folders));
   view.own = options_.own;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
+  const std::size_t failures = MountTable::failures();
   launch.view = plan_view(view);
+  if (MountTable::failures() != failures) {
+    return bh::fail(error, BH_E_UNAVAILABLE,
+                    launch.who() +
+                        "is not started: /proc/self/mountinfo cannot be read, so it is "
+                        "unknown where hidden paths are mounted a second time");
+  }
   launch.cache = view.cache;
   if (!launch.view.refused.empty()) {
     return bh::fail(error, BH_E_LIMIT, launch.who() + "is not started: " + launch.view.refused);
@@ -148,6 +156,8 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   prepare_groups(launch);
   launch.plan.own_ipc = !launch.policy.host_ipc;
   launch.plan.ipc_needed = options_.require;
+  launch.plan.ipc_limit_is_zero = is_limited_to_zero("/proc/sys/user/max_ipc_namespaces") ||
+                                  is_limited_to_zero("/proc/sys/user/max_uts_namespaces");
   if (options_.require && !launch.missing_parts.empty()) return refuse(launch, error);
   launch.plan.filter = &child_filter(launch.policy.mode == Mode::strict, launch.policy.network);
   return BH_OK;
@@ -259,6 +269,11 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
       report_missing(launch, "landlock-scopes", "this kernel has Landlock ABI 5 or older");
     }
     return true;
+  }
+  // Any other error may be temporary, and caused by another server.
+  if (ruleset.error().code != BH_E_UNSUPPORTED) {
+    *why = ruleset.error();
+    return false;
   }
   if (!options_.require && launch.plan.namespaces) {
     report_missing("landlock-files", ruleset.error().text);
