@@ -57,13 +57,14 @@ void open_up(int at, const char *name) {
 
 // Removes the files in the folder `name` and moves its subfolders up to `top`. Removal therefore
 // never descends more than one level.
-void flatten(int top, const std::string &name, std::uint64_t *number,
+void flatten(int top, const std::string &name, std::uint64_t *number, std::uint64_t *left,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
   const Folder folder = open_folder(top, name.c_str());
   if (!folder) return;
   const int at = ::dirfd(folder.get());
-  for (const dirent *entry; !stop && (entry = next_entry(folder)) != nullptr;) {
+  for (const dirent *entry; !stop && *left > 0 && (entry = next_entry(folder)) != nullptr;) {
+    --*left;
     if (::unlinkat(at, entry->d_name, 0) == 0) continue;
     if (errno != EISDIR && errno != EPERM) continue;
     open_up(at, entry->d_name);
@@ -104,19 +105,21 @@ CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop)
   return size;
 }
 
-bool remove_folder(const std::string &path, const std::atomic<bool> &stop) {
+bool remove_folder(const std::string &path, const std::atomic<bool> &stop, RemovalLimits limits) {
   open_up(AT_FDCWD, path.c_str());
   std::uint64_t number = 0;
   bool progress = true;
-  while (progress && !stop) {
+  while (progress && !stop && limits.rounds-- > 0) {
     if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
     progress = false;
     const Folder top = open_folder(AT_FDCWD, path.c_str());
     if (!top) return false;
     const int at = ::dirfd(top.get());
     for (const dirent *entry; !stop && (entry = next_entry(top)) != nullptr;) {
+      if (limits.entries == 0) return false;
+      --limits.entries;
       const std::string name = entry->d_name;
-      if (::unlinkat(at, name.c_str(), 0) != 0) flatten(at, name, &number, stop);
+      if (::unlinkat(at, name.c_str(), 0) != 0) flatten(at, name, &number, &limits.entries, stop);
       if (::unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) progress = true;
     }
   }
@@ -202,7 +205,10 @@ bool CacheBounds::start_thread() {
 // Queues for removal any folders that an earlier process moved aside but did not remove.
 void CacheBounds::find_leftovers() {
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {
+  // Not a range-for, which throws if an entry cannot be read.
+  for (auto at = std::filesystem::directory_iterator(options_.folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const auto &entry = *at;
     const std::string name = entry.path().filename();
     if (!name.starts_with(trash_name)) continue;
     const std::lock_guard lock(mutex_);
@@ -221,7 +227,9 @@ void CacheBounds::work() {
       trash_.pop_back();
       lock.unlock();
       if (!remove_folder(path, ending_) && !ending_) {
-        options_.log(BH_LOG_WARN, "cannot remove the old cache " + path);
+        options_.log(BH_LOG_WARN, "cannot remove the whole old cache " + path +
+                                      "; a server of another gateway may still use it; the rest is "
+                                      "removed when a gateway starts the next time");
       }
       lock.lock();
       continue;

@@ -35,9 +35,15 @@ inline constexpr int most_cache_depth = 64;
 // Measures a folder without following symbolic links. Returns early, with a partial result, if
 // `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
+// Limits of one removal: removed or moved entries, and reads of the folder. A process that still
+// writes to the folder could otherwise prolong the removal forever.
+struct RemovalLimits {
+  std::uint64_t entries = 4 * most_cache_entries, rounds = 100'000;
+};
 // Removes a folder and its contents, whatever their depth and permissions, without following
 // symbolic links. Returns false if it could not remove everything.
-bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
+bool remove_folder(const std::string &path, const std::atomic<bool> &stop,
+                   RemovalLimits limits = {});
 
 class CacheBounds {
  public:

@@ -119,6 +119,36 @@ TEST_CASE("remove_folder() removes deep and unreadable folders, and nothing outs
   CHECK(remove_folder(folder / "cache", never_stop));  // a nonexistent folder counts as removed
 }
 
+TEST_CASE("remove_folder() ends although a process still writes to the folder") {
+  const Folder folder;
+  for (int i = 0; i < 100; ++i) put_file(folder / ("cache/" + std::to_string(i)), 0);
+  for (int i = 0; i < 100; ++i) put_file(folder / ("deep/a/b/" + std::to_string(i)), 0);
+  dig(folder / "chain", 50);
+  const auto left_in = [&](const std::string &name) {
+    return std::distance(fs::recursive_directory_iterator(folder / name), {});
+  };
+  CHECK_FALSE(remove_folder(folder / "cache", never_stop, {30, 100}));
+  CHECK(left_in("cache") == 70);
+  CHECK_FALSE(remove_folder(folder / "deep", never_stop, {30, 100}));
+  CHECK(left_in("deep") >= 70);
+  CHECK_FALSE(remove_folder(folder / "chain", never_stop, {1'000, 5}));
+  for (const char *name : {"cache", "deep", "chain"})
+    CHECK(remove_folder(folder / name, never_stop));
+  // The writer creates an entry whenever one is missing, so the folder is never empty for long.
+  fs::create_directories(folder / "used");
+  const int used = ::open((folder / "used").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; !done; ++i) {
+      ::close(::openat(used, std::to_string(i).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    }
+  });
+  static_cast<void>(remove_folder(folder / "used", never_stop, {1'000, 1'000}));
+  done = true;
+  writer.join();
+  ::close(used);
+}
+
 TEST_CASE("a cache above its limit is emptied before its server's next start") {
   World w;
   w.start();

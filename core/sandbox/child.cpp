@@ -43,9 +43,18 @@ namespace {
 // the gateway.
 constexpr const char *oom_adjustment = "500";
 
-// The most inotify instances and watches of a server. The kernel also counts them for the user, who
-// can have 128 instances by default.
+// Limits of a server's user namespace. The kernel also counts these objects for the user, who can
+// have 128 inotify instances by default, and as many namespaces of each kind as there may be
+// threads per user. Without the limits, one server could prevent all further starts.
 constexpr const char *most_inotify_instances = "32", *most_inotify_watches = "32768";
+constexpr const char *most_namespaces = "256";
+constexpr const char *namespace_limit_files[] = {
+    "/proc/sys/user/max_user_namespaces",   "/proc/sys/user/max_mnt_namespaces",
+    "/proc/sys/user/max_pid_namespaces",    "/proc/sys/user/max_net_namespaces",
+    "/proc/sys/user/max_ipc_namespaces",    "/proc/sys/user/max_uts_namespaces",
+    "/proc/sys/user/max_cgroup_namespaces", "/proc/sys/user/max_time_namespaces"};
+// The share of the user's pending signals and message queue memory that a server can use.
+constexpr rlim_t user_share = 4;
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
   const int number = errno;
@@ -113,6 +122,7 @@ void map_identity(ChildPlan *plan) {
   // read-only, as in some containers.
   write_file("/proc/sys/user/max_inotify_instances", most_inotify_instances);
   write_file("/proc/sys/user/max_inotify_watches", most_inotify_watches);
+  for (const char *limit : namespace_limit_files) write_file(limit, most_namespaces);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 0);
   errno = number;
   if (!good) child_failed(plan, SpawnStep::identity);
@@ -186,6 +196,9 @@ void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights)
   ::close(fd);
 }
 
+// The kernel limits the pseudoterminals of all programs together to 4096 by default.
+constexpr const char *devpts_options = "ptmxmode=0666,mode=620,max=256";
+
 bool make_devices(const ChildPlan &plan) {
   static constexpr const char *nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
   int trees[sizeof nodes / sizeof *nodes];
@@ -210,8 +223,7 @@ bool make_devices(const ChildPlan &plan) {
   ::mkdir("/dev/shm", 01777);
   ::chmod("/dev/shm", 01777);
   ::mkdir("/dev/pts", 0755);
-  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=620") ==
-      0) {
+  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, devpts_options) == 0) {
     static_cast<void>(::symlink("pts/ptmx", "/dev/ptmx") == 0);
     allow_writes(plan, "/dev/pts", ll_write_file);
   }
@@ -224,9 +236,10 @@ bool make_devices(const ChildPlan &plan) {
 }
 
 bool show_processes(ChildPlan *plan) {
-  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    plan->processes_error = errno;
     return false;
-  plan->processes_hidden = true;
+  }
   if (plan->writable_processes) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
@@ -303,7 +316,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
 // the path does not exist, there is nothing to mask or expose, and if the user may not access it,
 // there is nothing to expose.
 bool may_skip(const ChildMount &mount, int error) {
-  if (mount.optional) return true;
+  if (mount.optional) return means_unsupported(error);
   if (mount.needed || mount.kind == ChildMount::Kind::scratch) return false;
   return error == ENOENT || (error == EACCES && mount.kind == ChildMount::Kind::bind);
 }
@@ -364,6 +377,16 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
+// The kernel counts these objects for the user. A process cannot create one while this count
+// exceeds its own limit.
+void set_share(ChildPlan *plan, int what) {
+  rlimit limit{};
+  if (::getrlimit(static_cast<__rlimit_resource>(what), &limit) != 0) {
+    child_failed(plan, SpawnStep::limits);
+  }
+  if (limit.rlim_cur != RLIM_INFINITY) set_limit(plan, what, limit.rlim_cur / user_share);
+}
+
 // This is well below the gateway's own limit. The kernel counts each user's descriptors that are in
 // transit over sockets. A process cannot send descriptors while this count exceeds its own limit,
 // so a server is blocked long before the gateway is.
@@ -374,6 +397,8 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
+  set_share(plan, RLIMIT_SIGPENDING);
+  set_share(plan, RLIMIT_MSGQUEUE);
   // RLIMIT_NPROC counts the user's processes in one user namespace. Without a private user
   // namespace, it would count all processes of this user.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
@@ -452,9 +477,11 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
-  if (!plan->ipc_needed || (plan->ipc_error == 0 && plan->uts_error == 0)) return;
-  errno = plan->ipc_error != 0 ? plan->ipc_error : plan->uts_error;
-  child_failed(plan, SpawnStep::ipc);
+  for (const int error : {plan->ipc_error, plan->uts_error}) {
+    if (error == 0 || (plan->lacks_ipc(error) && !plan->ipc_needed)) continue;
+    errno = error;
+    child_failed(plan, SpawnStep::ipc);
+  }
 }
 
 void enter_namespaces(ChildPlan *plan) {
@@ -530,21 +557,6 @@ bool enter_group(const ChildGroup &group) noexcept {
     return false;
   }
   return write_at(group.parent, group.procs, "0");
-}
-
-void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
-  plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
-  // Once the phase is `over`, the waiting thread may have freed the plan. Waking an unused address
-  // is harmless.
-  ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
-  for (;;) {
-    const std::uint32_t now = plan.phase.load(std::memory_order_acquire);
-    if (now >= static_cast<std::uint32_t>(phase)) return;
-    ::syscall(SYS_futex, &plan.phase, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
-  }
 }
 
 // Waits until the second process no longer uses the gateway's memory, that is, until it has called

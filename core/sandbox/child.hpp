@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,15 @@ enum class SpawnStep : int {
   program,
   init
 };
+
+// Returns true for errors by which the kernel reports that it, or its configuration, does not
+// support or permit something. Other errors may be temporary: something is used up, perhaps by a
+// server.
+constexpr bool means_unsupported(int error) noexcept {
+  return error == EPERM || error == EACCES || error == EINVAL || error == ENOSYS ||
+         error == EOPNOTSUPP || error == EAFNOSUPPORT || error == EROFS || error == ENOENT ||
+         error == EUSERS;
+}
 
 // One change to the file system view. The changes in a plan are applied in order.
 struct ChildMount {
@@ -57,7 +67,8 @@ struct ChildMount {
   bool make = false;                   // whether the mount target may have to be created
   // For empty_folder: whether later steps create targets in this folder. Always true for mirrors.
   bool holds = false;
-  bool optional = false;  // whether the start continues if this step fails
+  // Whether the start continues if the kernel does not permit this step.
+  bool optional = false;
   // Whether the start also fails if the path is missing or inaccessible, because the mount protects
   // a path from the server. Other mounts only make their path accessible.
   bool needed = false;
@@ -106,8 +117,14 @@ struct ChildPlan {
   bool namespaces = false;
   bool own_network = false;  // with namespaces
   bool own_ipc = false;      // with namespaces
-  // If true, the start fails if an IPC or UTS namespace cannot be created.
+  // If true, the start fails if an IPC or UTS namespace cannot be created, even if the kernel does
+  // not support or permit it.
   bool ipc_needed = false;
+  bool ipc_limit_is_zero = false;  // whether the administrator has forbidden one of them
+  // Returns true if this error of creating one of them means that later starts will fail as well.
+  bool lacks_ipc(int number) const noexcept {
+    return means_unsupported(number) || (number == ENOSPC && ipc_limit_is_zero);
+  }
   const char *uid_map = nullptr, *gid_map = nullptr;
   ChildMount *mounts = nullptr;
   std::size_t mount_count = 0;
@@ -135,7 +152,7 @@ struct ChildPlan {
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
   const char *volatile what = nullptr;  // the target of the mount that failed
-  volatile bool processes_hidden = false;
+  volatile int processes_error = 0;     // the errno value if /proc could not be mounted
   volatile bool groups_failed = false;
   // The errno values of namespaces that could not be created.
   volatile int ipc_error = 0, uts_error = 0;

@@ -68,8 +68,11 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
   }
   if (whole) return rules->add(folder, rights);
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(folder, error)) {
-    if (!entry.is_symlink(error)) add_around(top, entry.path().string(), rights, view, rules);
+  // Not a range-for, which throws if an entry cannot be read.
+  for (auto at = std::filesystem::directory_iterator(folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    std::error_code gone;
+    if (!at->is_symlink(gone)) add_around(top, at->path().string(), rights, view, rules);
   }
 }
 

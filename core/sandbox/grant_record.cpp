@@ -10,6 +10,7 @@
 
 #include "base/owned_fd.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "sandbox/paths.hpp"
 
 namespace bulkhead {
 namespace {
@@ -25,15 +26,38 @@ std::string GrantRecord::file_in(const std::string &state_dir) {
 }
 
 bool GrantRecord::insert(char kind, std::string_view path) {
-  std::vector<std::string> &list = kind == 'h' ? hidden_ : folders_;
+  std::vector<std::string> &list = kind == 'h' ? hidden_ : kind == 'f' ? full_folders_ : folders_;
   if (std::find(list.begin(), list.end(), path) != list.end()) return false;
   if (kind == 'h' && hidden_.size() == most_hidden) return false;
-  if (kind == 'w' && folders_.size() == most) {
-    full_ = true;
-    return false;
-  }
+  if (&list == &folders_ && !has_room(path)) return false;
   list.emplace_back(path);
   return true;
+}
+
+// Returns true if the limits permit one more folder. Otherwise, records what has no room.
+bool GrantRecord::has_room(std::string_view folder) {
+  const std::string *outer = nullptr;  // the outermost recorded folder that contains the folder
+  for (const std::string &other : folders_) {
+    if (is_within(folder, other) && (outer == nullptr || other.size() < outer->size())) {
+      outer = &other;
+    }
+  }
+  if (outer == nullptr) {
+    full_ = full_ || outer_count_ == most || outer_bytes_ + folder.size() > most_bytes;
+    if (full_) return false;
+    ++outer_count_;
+    outer_bytes_ += folder.size();
+    return true;
+  }
+  std::size_t count = 0, bytes = folder.size();
+  for (const std::string &other : folders_) {
+    if (&other == outer || !is_within(other, *outer)) continue;
+    ++count;
+    bytes += other.size();
+  }
+  if (count < most_inside && bytes <= most_inside_bytes) return true;
+  if (insert('f', *outer) && !file_.empty()) append_entry('f', *outer, &unsaved_);
+  return false;
 }
 
 // Notices that the file is a different one, or has lost entries, since it was last seen.
@@ -50,35 +74,78 @@ void GrantRecord::forget_file() {
   read_bytes_ = 0;
   unsaved_.clear();
   for (const std::string &path : folders_) append_entry('w', path, &unsaved_);
+  for (const std::string &path : full_folders_) append_entry('f', path, &unsaved_);
   for (const std::string &path : hidden_) append_entry('h', path, &unsaved_);
 }
 
 void GrantRecord::read() {
+  problem_.clear();
   const OwnedFd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && means_missing(errno)) {
+    if (identity_ != std::pair<dev_t, ino_t>{}) forget_file();
+    return;
+  }
   struct stat info{};
-  if (!file && errno == ENOENT && identity_ != std::pair<dev_t, ino_t>{}) forget_file();
-  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
-  compare(info);
+  if (!file || ::fstat(file.get(), &info) != 0) {
+    problem_ = "cannot read " + file_ + ": " + bh::error_name(errno);
+  } else if (!S_ISREG(info.st_mode)) {
+    problem_ = file_ + " is not a file";
+  } else {
+    compare(info);
+    read_entries(file.get(), info);
+  }
+}
+
+void GrantRecord::read_entries(int file, const struct stat &info) {
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == read_bytes_) return;
-  full_ = full_ || size > most_bytes;
-  std::string text(std::min(size, most_bytes), '\0');
-  const ssize_t n = ::read(file.get(), text.data(), text.size());
-  if (n < 0) return;
-  text.resize(static_cast<std::size_t>(n));
-  read_bytes_ = size;
-  for (std::size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1) {
-    if (end > at + 1 && text[at + 1] == '/') {
-      insert(text[at], std::string_view(text).substr(at + 1, end - at - 1));
+  full_ = full_ || size > most_file_bytes;
+  std::string text(std::min(size, most_file_bytes), '\0');
+  std::size_t done = 0;
+  for (ssize_t n = 1; n > 0 && done < text.size();) {
+    n = ::read(file, text.data() + done, text.size() - done);
+    if (n < 0) {
+      problem_ = "cannot read " + file_ + ": " + bh::error_name(errno);
+      return;
     }
+    done += static_cast<std::size_t>(n);
   }
+  read_bytes_ = size;
+  parse(std::string_view(text).substr(0, done));
+}
+
+void GrantRecord::parse(std::string_view text) {
+  for (std::size_t at = 0, end; (end = text.find('\0', at)) != text.npos; at = end + 1) {
+    if (end > at + 1 && text[at + 1] == '/') insert(text[at], text.substr(at + 1, end - at - 1));
+  }
+}
+
+// Returns true if the definition names a path in a folder that has reached its limit. A link in
+// such a folder is never followed out of it, so the path's end tells. A path that does not exist
+// counts as well, because its end is unknown.
+bool GrantRecord::names_full_folder(const ViewRequest &request) const {
+  if (full_folders_.empty() || request.policy == nullptr) return false;
+  const ChildPolicy &policy = *request.policy;
+  std::vector<std::string> names{request.program, policy.cwd, policy.home};
+  for (const auto *list : {&policy.args, &policy.env_values, &policy.read, &policy.write}) {
+    names.insert(names.end(), list->begin(), list->end());
+  }
+  for (const std::string &arg : policy.args) {
+    if (const std::size_t at = arg.find("=/"); at != arg.npos) names.push_back(arg.substr(at + 1));
+  }
+  return std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+    if (!name.starts_with('/')) return false;
+    const std::string real = real_path(name);
+    return real.empty() || std::any_of(full_folders_.begin(), full_folders_.end(),
+                                       [&](const auto &full) { return is_within(real, full); });
+  });
 }
 
 void GrantRecord::add_to(ViewRequest *request) {
   if (!file_.empty()) read();
   request->changeable.insert(request->changeable.end(), folders_.begin(), folders_.end());
   request->also_hidden.insert(request->also_hidden.end(), hidden_.begin(), hidden_.end());
-  request->distrust_links = request->distrust_links || full_;
+  if (full_ || !problem_.empty() || names_full_folder(*request)) request->distrust_links = true;
 }
 
 // Appends the unsaved entries. If only some bytes could be written, they are removed again, unless
@@ -87,6 +154,10 @@ bool GrantRecord::save(int file) {
   const bool alone = ::flock(file, LOCK_EX | LOCK_NB) == 0;
   struct stat info{};
   if (::fstat(file, &info) != 0) return false;
+  if (!S_ISREG(info.st_mode)) {
+    errno = EINVAL;
+    return false;
+  }
   compare(info);
   const ssize_t n = ::write(file, unsaved_.data(), unsaved_.size());
   if (n == static_cast<ssize_t>(unsaved_.size())) {
@@ -111,8 +182,8 @@ Result<void> GrantRecord::add(const ChildView &view) {
   }
   for (const std::string &path : view.keep_hidden) remember('h', path);
   if (unsaved_.empty()) return {};
-  const OwnedFd file(
-      ::open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const OwnedFd file(::open(
+      file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (file && save(file.get())) return {};
   return fail(BH_E_IO, "cannot write " + file_ + ": " + bh::error_name(errno));
 }

@@ -5,8 +5,14 @@
 // If a link to a credential is in such a folder, its target is remembered as well. It stays hidden
 // after a server has removed the link.
 //
-// The file contains entries: "w" and a folder, or "h" and a hidden path. There is a NUL byte before
-// and after each entry, so an incomplete entry does not affect the next one. Several processes may
+// A server can cause any number of entries by links within a folder that it can change. Their
+// number is therefore limited for each such folder. When the limit is reached, links are followed
+// only within their own folder by servers that name a path in that folder. Other servers are
+// unaffected.
+//
+// The file contains entries: "w" and a folder, "f" and a folder that has reached its limit, or "h"
+// and a hidden path. There is a NUL byte before and after each entry, so an incomplete entry does
+// not affect the next one. Several processes may
 // append to it at the same time. If the file is deleted or replaced while a gateway runs, the
 // gateway writes all entries that it knows again. To forget everything, delete it while none runs.
 //
@@ -27,12 +33,16 @@ namespace bulkhead {
 
 class GrantRecord {
  public:
-  // Maximum number of folders. If there are more, links are followed only within their own folder.
-  static constexpr std::size_t most = 4096;
+  // Maximum number of folders that are not inside another one, and of the bytes of their paths. If
+  // there are more, links are followed only within their own folder.
+  static constexpr std::size_t most = 4096, most_bytes = 1u << 20;
+  // The same for the recorded folders inside one of them.
+  static constexpr std::size_t most_inside = 256, most_inside_bytes = 64u << 10;
   // Maximum number of hidden paths; further ones are not remembered. The limit is separate because
   // a server can create many links.
   static constexpr std::size_t most_hidden = 256;
-  static constexpr std::size_t most_bytes = 1u << 20;  // size of the file
+  // Maximum size of the file. If it is larger, links are followed only within their own folder.
+  static constexpr std::size_t most_file_bytes = 16u << 20;
 
   // Returns the path of the file, or an empty string if there is no state folder.
   static std::string file_in(const std::string &state_dir);
@@ -40,15 +50,22 @@ class GrantRecord {
   // If `file` is empty, entries are kept in memory only.
   explicit GrantRecord(std::string file) : file_(std::move(file)) {}
 
-  // Adds the entries to the request. Reads the file again if its size has changed.
+  // Adds the entries to the request. Reads the file again if its size has changed. If the file
+  // exists and cannot be read, links are followed only within their own folder.
   void add_to(ViewRequest *request);
+  // Returns why the last call of add_to() could not read the file, or an empty string.
+  const std::string &problem() const noexcept { return problem_; }
   // Remembers a view before its server starts. If this fails, the entries are in effect until the
   // process ends, and the next call writes them to the file.
   Result<void> add(const ChildView &view);
 
  private:
   void read();
+  void read_entries(int file, const struct stat &info);
+  void parse(std::string_view text);
   bool insert(char kind, std::string_view path);
+  bool has_room(std::string_view folder);
+  bool names_full_folder(const ViewRequest &request) const;
   void compare(const struct stat &info);
   void forget_file();
   bool save(int file);
@@ -57,7 +74,9 @@ class GrantRecord {
   std::pair<dev_t, ino_t> identity_{};  // of the file; zero if none is known
   std::size_t read_bytes_ = 0;
   std::string unsaved_;  // entries that are to be written to the file
-  std::vector<std::string> folders_, hidden_;
+  std::vector<std::string> folders_, full_folders_, hidden_;
+  std::size_t outer_count_ = 0, outer_bytes_ = 0;  // folders that are not inside another one
+  std::string problem_;
   bool full_ = false;
 };
 

@@ -18,6 +18,7 @@ constexpr std::string_view at_home[] = {
     ".config/op",
     ".config/1Password",
     ".config/Bitwarden",
+    ".config/Bitwarden CLI",
     ".config/keepassxc",
     ".local/share/keyrings",
     ".local/share/kwalletd",
@@ -27,7 +28,10 @@ constexpr std::string_view at_home[] = {
     ".kde4/share/apps/kwallet",
     ".vault-token",
     ".nomad-token",
+    ".doppler",
+    ".tsh",
     ".vnc",
+    ".screen",
     ".1password",
     ".bitwarden-ssh-agent.sock",
     "snap/bitwarden",
@@ -43,13 +47,18 @@ constexpr std::string_view at_home[] = {
     ".config/filezilla",
     ".config/remmina",
     ".local/share/remmina",
+    ".config/syncthing",
+    ".local/state/syncthing",
     // clouds
     ".aws",
+    ".awsvault",
     ".azure",
+    ".azd",
     ".oci",
     ".aliyun",
     ".bluemix",
     ".ibmcloud",
+    ".cf",
     ".boto",
     ".s3cfg",
     ".mc",
@@ -93,6 +102,7 @@ constexpr std::string_view at_home[] = {
     ".helm",
     ".config/helm",
     ".minikube",
+    ".talos",
     ".config/argocd",
     ".argocd",
     // source code hosts
@@ -102,6 +112,9 @@ constexpr std::string_view at_home[] = {
     ".config/hub",
     ".config/glab-cli",
     ".config/tea",
+    ".circleci",
+    ".subversion/auth",
+    ".p4tickets",
     ".config/github-copilot",
     ".copilot",
     // packages
@@ -129,11 +142,14 @@ constexpr std::string_view at_home[] = {
     ".gradle/gradle.properties",
     ".ivy2/.credentials",
     ".sbt/.credentials",
+    ".jfrog",
+    ".config/cachix",
     // databases and mail
     ".pgpass",
     ".my.cnf",
     ".mylogin.cnf",
     ".dbt",
+    ".local/share/DBeaverData",
     ".fetchmailrc",
     ".msmtprc",
     ".config/msmtp",
@@ -187,6 +203,7 @@ constexpr std::string_view at_home[] = {
     ".local/state/bash/history",
     ".local/share/zsh/history",
     ".local/state/zsh/history",
+    ".local/share/atuin",
     ".local/share/fish/fish_history",
     ".config/nushell/history.txt",
     ".config/nushell/history.sqlite3",
@@ -212,6 +229,7 @@ constexpr std::string_view at_home[] = {
     ".codex",
     ".gemini",
     ".cursor",
+    ".config/Cursor",
     ".codeium",
     ".continue",
     ".windsurf",
@@ -238,16 +256,31 @@ constexpr std::string_view shared[] = {".config",
                                        "go/bin",
                                        "snap"};
 
-constexpr std::string_view services[] = {
-    "/run/dbus",         "/run/systemd/private",   "/run/systemd/notify",
-    "/run/snapd.socket", "/run/snapd-snap.socket", "/run/libvirt",
-    "/run/lxd.socket",   "/var/snap/lxd",          "/var/lib/incus",
-    "/run/secrets",      "/run/credentials",       "/run/keys",
-    "/run/pcscd",        "/run/tailscale"};
+constexpr std::string_view services[] = {"/run/dbus",
+                                         "/run/systemd/private",
+                                         "/run/systemd/notify",
+                                         "/run/snapd.socket",
+                                         "/run/snapd-snap.socket",
+                                         "/run/libvirt",
+                                         "/run/lxd.socket",
+                                         "/var/lib/lxd",
+                                         "/var/snap/lxd",
+                                         "/var/lib/incus",
+                                         "/var/snap/docker",
+                                         "/var/snap/microk8s",
+                                         "/var/snap/multipass",
+                                         "/run/secrets",
+                                         "/run/credentials",
+                                         "/run/keys",
+                                         "/run/pcscd",
+                                         "/run/tailscale"};
 
 constexpr std::string_view containers[] = {"/run/docker.sock", "/run/docker", "/run/containerd",
                                            "/run/podman",      "/run/crio",   "/run/k3s",
                                            "/run/buildkit"};
+
+constexpr std::string_view packages[] = {"/nix/var/nix/daemon-socket", "/nix/var/determinate",
+                                         "/var/guix/daemon-socket"};
 
 constexpr std::string_view containers_home[] = {
     ".docker/desktop", ".docker/run", ".colima", ".rd",
@@ -276,13 +309,28 @@ constexpr std::string_view of_root[] = {"/etc/shadow",
                                         "/etc/sudoers.d",
                                         "/etc/krb5.keytab",
                                         "/etc/ssl/private",
+                                        "/etc/letsencrypt",
                                         "/etc/docker/key.json",
                                         "/etc/kubernetes",
                                         "/etc/rancher",
                                         "/etc/wireguard",
+                                        "/etc/openvpn",
+                                        "/etc/ipsec.secrets",
+                                        "/etc/ipsec.d",
+                                        "/etc/swanctl",
+                                        "/etc/ppp/chap-secrets",
+                                        "/etc/ppp/pap-secrets",
+                                        "/etc/netplan",
+                                        "/etc/wpa_supplicant",
                                         "/etc/NetworkManager/system-connections",
                                         "/boot",
-                                        "/var/lib/docker"};
+                                        "/var/lib/docker",
+                                        "/var/lib/containerd",
+                                        "/var/lib/containers",
+                                        "/var/lib/kubelet",
+                                        "/var/lib/rancher",
+                                        "/var/lib/tailscale",
+                                        "/var/lib/iwd"};
 
 }  // namespace
 
@@ -300,6 +348,10 @@ std::span<const std::string_view> hidden_services() noexcept {
 
 std::span<const std::string_view> container_services() noexcept {
   return containers;
+}
+
+std::span<const std::string_view> package_services() noexcept {
+  return packages;
 }
 
 std::span<const std::string_view> containers_at_home() noexcept {

@@ -24,6 +24,10 @@ std::span<const std::string_view> hidden_services() noexcept;
 // engine.
 std::span<const std::string_view> container_services() noexcept;
 
+// Sockets of the daemons of package managers, which download and build outside the sandbox. In the
+// mode `home-read-only`, they are not hidden from servers that a package manager starts.
+std::span<const std::string_view> package_services() noexcept;
+
 // Folders in which container engines of the user keep their sockets and virtual machines. The paths
 // are relative to a home directory. They are not hidden from clients of a container engine.
 std::span<const std::string_view> containers_at_home() noexcept;

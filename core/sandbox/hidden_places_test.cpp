@@ -25,8 +25,8 @@ TEST_CASE("docs/hidden-places.md lists exactly the hidden paths and the visible 
   }
   std::set<std::string> listed{"/etc/ssh/*_key"};
   for (const auto &places :
-       {secrets_at_home(), hidden_services(), container_services(), containers_at_home(),
-        visible_in_run(), name_services_in_run(), secrets_of_root()}) {
+       {secrets_at_home(), hidden_services(), container_services(), package_services(),
+        containers_at_home(), visible_in_run(), name_services_in_run(), secrets_of_root()}) {
     for (const std::string_view place : places) {
       INFO(place);
       CHECK(listed.emplace(place).second);

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 
 #include "sandbox/grant_record.hpp"
 #include "sandbox/paths.hpp"
@@ -196,6 +198,22 @@ TEST_CASE("a record that is full or cannot be written has a safe effect") {
 
 namespace {
 
+// While it exists, this process can open no file.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{0, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors &) = delete;
+  NoDescriptors &operator=(const NoDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 ChildView view_of_folder(const std::string &folder) {
   ChildView view;
   ViewStep &step = view.steps.emplace_back();
@@ -272,6 +290,105 @@ TEST_CASE("a record that is deleted while its gateway runs is written again") {
   start("/granted/b");
   CHECK(recorded_in(file) == Paths{"/another/with/a/long/name/that/makes/the/file/larger",
                                    "/granted/a", "/granted/b", "/granted/secret"});
+}
+
+TEST_CASE("a server that fills the record affects only those that name paths in its folder") {
+  const Folder f;
+  const bool long_names = GENERATE(true, false);
+  const std::string file = f.path + "/record", padding(long_names ? 3'700 : 1, 'x');
+  fs::create_directories(f.path + "/hers/sub");
+  fs::create_directories(f.path + "/mine");
+  fs::create_directories(f.path + "/hers2");
+  f.file("mine/data");
+  f.link("alias", "hers/sub");
+  GrantRecord record(file);
+  REQUIRE(record.add(view_of_folder(f.path + "/mine")));
+  REQUIRE(record.add(view_of_folder(f.path + "/hers")));
+  for (int i = 0; i < 1'000; ++i) {
+    REQUIRE(record.add(view_of_folder(f.path + "/hers/" + padding + std::to_string(i))));
+  }
+  REQUIRE(record.add(view_of_folder(f.path + "/later")));
+  ChildView hides;
+  for (std::size_t i = 0; i < GrantRecord::most_hidden; ++i) {
+    hides.keep_hidden.push_back("/h/" + padding + std::to_string(i));
+  }
+  REQUIRE(record.add(hides));
+  GrantRecord again(file);  // of a gateway that starts now
+  for (GrantRecord *one : {&record, &again}) {
+    const auto distrusts = [&](const std::function<void(ChildPolicy &, ViewRequest &)> &define) {
+      ChildPolicy policy;
+      ViewRequest request;
+      request.policy = &policy;
+      define(policy, request);
+      one->add_to(&request);
+      CHECK(request.changeable.size() < 3 + GrantRecord::most_inside + 1);
+      CHECK(request.changeable.back() == f.path + "/later");
+      CHECK(request.also_hidden.size() == GrantRecord::most_hidden);
+      return request.distrust_links;
+    };
+    const std::string hers = f.path + "/hers/sub";
+    CHECK_FALSE(distrusts([](auto &, auto &) {}));
+    CHECK_FALSE(distrusts([&](auto &policy, auto &request) {
+      policy.args = {"-v", "relative", f.path + "/mine/data", "--db=" + f.path + "/hers2"};
+      policy.read = {f.path + "/mine"};
+      request.program = "/bin/sh";
+    }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.args = {hers}; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.args = {"--db=" + f.path + "/alias"}; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.read = {f.path + "/mine", hers}; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.write = {hers}; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.env_values = {hers}; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.cwd = hers; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.home = hers; }));
+    CHECK(distrusts([&](auto &, auto &request) { request.program = hers; }));
+    CHECK(distrusts([&](auto &policy, auto &) { policy.args = {f.path + "/missing"}; }));
+  }
+}
+
+TEST_CASE("with a record that cannot be read, links are followed only in their own folder") {
+  const Folder f;
+  const std::string file = f.path + "/record";
+  const auto distrusts = [&] {
+    GrantRecord record(file);
+    ViewRequest request;
+    record.add_to(&request);
+    CHECK(record.problem().empty() != request.distrust_links);
+    return request.distrust_links;
+  };
+  CHECK_FALSE(distrusts());  // it does not exist
+  fs::create_directory(file);
+  CHECK(distrusts());
+  fs::remove(file);
+  f.link("record", "other");
+  CHECK(distrusts());
+  fs::remove(file);
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  CHECK(distrusts());
+  GrantRecord pipe(file);
+  CHECK_FALSE(pipe.add(view_of_folder("/granted")));  // and does not wait for a reader
+  fs::remove(file);
+  std::ofstream(file) << std::string("\0w/granted\0", 11);
+  CHECK_FALSE(distrusts());
+  GrantRecord record(file);
+  for (const bool few : {true, false}) {
+    std::optional<NoDescriptors> none;
+    if (few) none.emplace();
+    ViewRequest request;
+    record.add_to(&request);
+    none.reset();
+    CHECK(request.distrust_links == few);
+    CHECK(request.changeable.size() == (few ? 0 : 1));
+  }
+}
+
+TEST_CASE("a mount table that cannot be read is noticed") {
+  const std::size_t before = MountTable::failures();
+  const bool few = GENERATE(true, false);
+  std::optional<NoDescriptors> none;
+  if (few) none.emplace();
+  const auto found = MountTable::of_this_process().others("/", false);
+  none.reset();
+  CHECK((MountTable::failures() == before + 1) == few);
 }
 
 TEST_CASE("a mount table finds the other paths of a folder") {

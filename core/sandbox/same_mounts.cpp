@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 
 #include "base/owned_fd.hpp"
 #include "sandbox/paths.hpp"
@@ -41,6 +42,8 @@ std::string moved(const std::string &path, const std::string &from, const std::s
   return to == "/" ? rest : to + rest;
 }
 
+std::atomic<std::size_t> failed_reads{0};
+
 bool same_file(const std::string &a, const std::string &b) {
   struct stat first{}, second{};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
@@ -70,10 +73,17 @@ MountTable MountTable::of_this_process() {
   const OwnedFd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 16'384> buffer;
-  for (ssize_t n = 0; file && (n = ::read(file.get(), buffer.data(), buffer.size())) > 0;) {
+  ssize_t n = file ? 1 : -1;
+  while (n > 0 && (n = ::read(file.get(), buffer.data(), buffer.size())) > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
-  return parse(text);
+  MountTable table = parse(text);
+  if (n < 0 || table.mounts_.size() == most) ++failed_reads;
+  return table;
+}
+
+std::size_t MountTable::failures() noexcept {
+  return failed_reads;
 }
 
 std::vector<MountTable::Other> MountTable::others(const std::string &path, bool visible) const {

@@ -10,11 +10,15 @@ namespace bulkhead {
 
 class MountTable {
  public:
-  static constexpr std::size_t most = 16'384;  // mounts; further ones are ignored
+  // The most mounts that are read, which is also the kernel's default limit (fs.mount-max).
+  static constexpr std::size_t most = 100'000;
 
   // Parses the text of /proc/PID/mountinfo. Ignores lines that it cannot parse.
   static MountTable parse(std::string_view text);
   static MountTable of_this_process();
+  // How many times of_this_process() could not read the whole table. While this number does not
+  // change, the tables are complete.
+  static std::size_t failures() noexcept;
 
   // A mount that shows a path, or a folder that contains it or is in it.
   struct Other {

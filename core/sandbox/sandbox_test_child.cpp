@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -122,6 +123,76 @@ bool fork_many(const std::string &count) {
   }
   errno = number;
   return good;
+}
+
+// Creates namespaces in new user namespaces and keeps them until all are created. The argument has
+// the form "mnt=5"; the kinds are user, mnt, uts and ipc.
+bool hold_namespaces(const std::string &kind_and_count) {
+  const std::size_t at = kind_and_count.find('=');
+  const std::string kind = kind_and_count.substr(0, at), link = "/proc/self/ns/" + kind;
+  const int flag = kind == "user"  ? CLONE_NEWUSER
+                   : kind == "mnt" ? CLONE_NEWNS
+                   : kind == "uts" ? CLONE_NEWUTS
+                                   : CLONE_NEWIPC;
+  int ends[2], number = 0;
+  if (::pipe(ends) != 0) return false;
+  std::vector<pid_t> made;
+  for (int i = std::stoi(kind_and_count.substr(at + 1)); i > 0 && number == 0;) {
+    const pid_t pid = ::fork();
+    if (pid < 0) break;
+    if (pid == 0) {
+      // A process can hold many namespaces, but user namespaces can be nested only 32 times.
+      int error = ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+      for (; flag != CLONE_NEWUSER && i > 0 && error == 0; --i) {
+        const bool good = ::unshare(flag) == 0 && ::open(link.c_str(), O_RDONLY) >= 0;
+        error = good ? 0 : errno;
+      }
+      if (::write(ends[1], &error, sizeof error) == sizeof error) ::pause();
+      ::_exit(0);
+    }
+    made.push_back(pid);
+    if (::read(ends[0], &number, sizeof number) != sizeof number) number = EPIPE;
+    i = flag == CLONE_NEWUSER ? i - 1 : 0;
+  }
+  for (const pid_t pid : made) ::kill(pid, SIGKILL);
+  for (const pid_t pid : made) ::waitpid(pid, nullptr, 0);
+  for (const int fd : ends) ::close(fd);
+  errno = number;
+  return number == 0;
+}
+
+bool hold_terminals(const std::string &count) {
+  std::vector<int> made;
+  int number = 0;
+  for (int i = std::stoi(count); i > 0 && number == 0; --i) {
+    made.push_back(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+    number = made.back() < 0 ? errno : 0;
+  }
+  for (const int fd : made) ::close(fd);
+  errno = number;
+  return number == 0;
+}
+
+// The argument has the form "PATH=TEXT". Succeeds if the first line of the file is this text.
+bool holds_text(const std::string &path_and_text) {
+  const std::size_t at = path_and_text.find('=');
+  const int fd = ::open(path_and_text.substr(0, at).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char text[256];
+  const ssize_t n = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string found(text, static_cast<std::size_t>(n < 0 ? 0 : n));
+  errno = ENOMSG;
+  return found.substr(0, found.find('\n')) == path_and_text.substr(at + 1);
+}
+
+// The argument has the form "NUMBER=VALUE", where the number is a resource of getrlimit().
+bool has_limit(const std::string &number_and_value) {
+  const std::size_t at = number_and_value.find('=');
+  const auto which = static_cast<__rlimit_resource>(std::stoi(number_and_value.substr(0, at)));
+  rlimit limit{};
+  return ::getrlimit(which, &limit) == 0 && limit.rlim_cur == limit.rlim_max &&
+         std::to_string(limit.rlim_max) == number_and_value.substr(at + 1);
 }
 
 bool use_memory(const std::string &megabytes) {
@@ -298,6 +369,10 @@ const std::pair<std::string_view, Attempt> attempts[] = {
        errno = number;
        return good;
      }},
+    {"hold-namespaces", hold_namespaces},
+    {"hold-terminals", hold_terminals},
+    {"holds-text", holds_text},
+    {"has-limit", has_limit},
     {"keyring", [](const std::string &) { return kernel_call(::syscall(SYS_keyctl, 0, -3, 0)); }},
     {"setuid",
      [](const std::string &id) { return ::setuid(static_cast<uid_t>(std::stoi(id))) == 0; }},

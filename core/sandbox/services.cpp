@@ -32,6 +32,14 @@ void add_bus_paths(std::string_view address, std::vector<std::string> *out) {
   }
 }
 
+// Returns true for `nix run` and similar commands, which need the daemon to start the server's
+// program.
+bool is_package_client(const ChildPolicy &policy) {
+  const std::string_view tool = base_of(policy.command);
+  const bool found = tool == "nix" || tool.starts_with("nix-") || tool == "guix";
+  return found && policy.mode != ChildPolicy::Mode::strict;
+}
+
 bool overlaps(std::string_view one, std::string_view other) {
   return is_within(one, other) || is_within(other, one);
 }
@@ -61,6 +69,9 @@ std::vector<std::string> services_hidden_from(const ChildPolicy &policy,
   std::vector<std::string> out(hidden_services().begin(), hidden_services().end());
   out.push_back("/run/user/" + std::to_string(request.user));
   out.insert(out.end(), request.services.begin(), request.services.end());
+  if (!is_package_client(policy)) {
+    out.insert(out.end(), package_services().begin(), package_services().end());
+  }
   if (is_container_client(policy)) return out;
   out.insert(out.end(), container_services().begin(), container_services().end());
   if (!request.engine.empty()) out.push_back(request.engine);
@@ -94,7 +105,10 @@ bool may_name_in_run(const std::string &folder) {
 std::vector<ViewStep> links_in(const std::string &folder) {
   std::vector<ViewStep> out;
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(folder, error)) {
+  // Not a range-for, which throws if an entry cannot be read.
+  for (auto at = std::filesystem::directory_iterator(folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const auto &entry = *at;
     std::error_code gone;
     if (!entry.is_symlink(gone)) continue;
     ViewStep &step = out.emplace_back();

@@ -130,25 +130,22 @@ bool is_namespace_step(SpawnStep step) {
          step == SpawnStep::network || step == SpawnStep::init;
 }
 
-// Returns true for errors that may disappear, because something is used up. The kernel also reports
-// ENOSPC if the administrator has set the number of namespaces to zero.
-bool is_temporary(int error) {
-  if (error != ENOSPC) {
-    return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE;
-  }
-  return std::none_of(std::begin(namespace_limits), std::end(namespace_limits),
-                      [](const char *file) {
-                        std::ifstream in(file);
-                        std::string text;
-                        return std::getline(in, text) && text == "0";
-                      });
+}  // namespace
+
+bool is_limited_to_zero(const char *file) {
+  std::ifstream in(file);
+  std::string text;
+  return std::getline(in, text) && text == "0";
 }
 
-}  // namespace
+bool is_lasting(int error) {
+  if (error != ENOSPC) return means_unsupported(error);
+  return std::any_of(std::begin(namespace_limits), std::end(namespace_limits), is_limited_to_zero);
+}
 
 bool Spawner::may_retry_without_namespaces(Launch &launch) {
   if (!launch.plan.namespaces || options_.require) return false;
-  if (!is_namespace_step(launch.plan.failed) || is_temporary(launch.plan.error)) return false;
+  if (!is_namespace_step(launch.plan.failed) || !is_lasting(launch.plan.error)) return false;
   namespaces_ = false;
   report_missing("namespaces", bh::error_name(launch.plan.error));
   return true;
@@ -263,10 +260,12 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
 void Spawner::report_missing_parts(const ChildPlan &plan) {
   if (plan.groups_failed)
     report_missing("process-limit", "the server cannot join its control group");
-  if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
+  if (plan.processes_error != 0 && plan.failed == SpawnStep::none)
     report_missing("own-proc", "/proc cannot be mounted here");
-  if (plan.ipc_error != 0) report_missing("ipc-namespace", bh::error_name(plan.ipc_error));
-  if (plan.uts_error != 0) report_missing("uts-namespace", bh::error_name(plan.uts_error));
+  if (plan.lacks_ipc(plan.ipc_error))
+    report_missing("ipc-namespace", bh::error_name(plan.ipc_error));
+  if (plan.lacks_ipc(plan.uts_error))
+    report_missing("uts-namespace", bh::error_name(plan.uts_error));
 }
 
 // Records the result of a finished start.
@@ -297,17 +296,20 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
     case SpawnStep::folder:
       return bh::fail(error, BH_E_NOT_FOUND,
                       "folder \"" + launch.cwd + "\" of server \"" + launch.server + "\": " + why);
-    case SpawnStep::ipc:
-      return bh::fail(
-          error, BH_E_UNSUPPORTED,
-          who + incomplete_sandbox((plan.ipc_error != 0 ? "ipc-namespace (" : "uts-namespace (") +
-                                   why + ")"));
     case SpawnStep::program:
       break;
     case SpawnStep::view:
       return bh::fail(error, BH_E_UNAVAILABLE,
                       who + "cannot be started: " + (plan.what != nullptr ? plan.what : "a path") +
                           " in its sandbox: " + why);
+    case SpawnStep::ipc:
+      if (options_.require) {
+        return bh::fail(
+            error, BH_E_UNSUPPORTED,
+            who + incomplete_sandbox((plan.ipc_error != 0 ? "ipc-namespace (" : "uts-namespace (") +
+                                     why + ")"));
+      }
+      [[fallthrough]];
     default:
       if (options_.require && plan.namespaces && is_namespace_step(plan.failed)) {
         return bh::fail(error, BH_E_UNSUPPORTED,

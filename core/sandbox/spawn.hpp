@@ -146,7 +146,8 @@ class Spawner {
   // Set only with a reactor, that is, in a long-lived process.
   std::unique_ptr<CacheBounds> caches_;
   bool proven_ = false;         // whether a child has completed its namespace steps
-  bool record_failed_ = false;  // whether this was logged
+  bool record_failed_ = false;  // whether it was logged that the record cannot be written
+  bool record_unread_ = false;  // the same for reading
   bool folder_named_ = false;   // whether the start folder warning was logged
   Slots<Child> children_;
   // Must be destroyed before children_: its destructor joins the threads that use the plans.

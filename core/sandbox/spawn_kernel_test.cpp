@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -28,6 +29,62 @@ TEST_CASE("a server's inotify instances are limited") {
   CHECK(run.of("inotify:32") == "ok");
   CHECK(run.of("inotify:33") == "EMFILE");
   CHECK(run.of("write:/proc/sys/user/max_inotify_instances") != "ok");
+}
+
+TEST_CASE("a server's namespaces are limited") {
+  if (skip_without_namespaces()) return;
+  struct statvfs info{};
+  if (::statvfs("/proc/sys/user", &info) != 0 || (info.f_flag & ST_RDONLY) != 0) return;
+  World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  INFO(mode);
+  std::vector<std::string> limits, more;
+  for (const char *kind : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"}) {
+    const std::string file = "/proc/sys/user/max_" + std::string(kind) + "_namespaces";
+    if (::access(file.c_str(), F_OK) != 0) continue;  // the kernel does not support this kind
+    limits.push_back("holds-text:" + file + "=256");
+    more.push_back("write:" + file);
+  }
+  std::vector<std::string> attempts = limits;
+  attempts.insert(attempts.end(), more.begin(), more.end());
+  // The sandbox itself has one namespace of each kind except `user`.
+  const std::vector<std::string> few = {"hold-namespaces:user=20", "hold-namespaces:mnt=20"},
+                                 many = {"hold-namespaces:user=257", "hold-namespaces:mnt=256"};
+  attempts.insert(attempts.end(), few.begin(), few.end());
+  attempts.insert(attempts.end(), many.begin(), many.end());
+  Running run(w, R"("command":"x","sandbox":{"mode":)" + in_quotes(mode) + "}", attempts);
+  for (const std::string &attempt : limits) CHECK(run.of(attempt) == "ok");
+  for (const std::string &attempt : more) CHECK(run.of(attempt) != "ok");
+  for (const std::string &attempt : few)
+    CHECK(run.of(attempt) == (mode == "strict" ? "EPERM" : "ok"));
+  for (const std::string &attempt : many) {
+    INFO(attempt);
+    CHECK(run.of(attempt) == (mode == "strict" ? "EPERM" : "ENOSPC"));
+  }
+}
+
+TEST_CASE("a server can use a part of the user's signals, queues and terminals") {
+  World w([](SpawnOptions &options) { options.namespaces = GENERATE(true, false); });
+  std::vector<std::string> attempts;
+  for (const auto which : {RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE}) {
+    rlimit limit{};
+    REQUIRE(::getrlimit(which, &limit) == 0);
+    if (limit.rlim_cur == RLIM_INFINITY) continue;
+    attempts.push_back("has-limit:" + std::to_string(static_cast<int>(which)) + "=" +
+                       std::to_string(limit.rlim_cur / 4));
+  }
+  const std::string mode = GENERATE("home-read-only", "strict");
+  const std::string few = "hold-terminals:200", many = "hold-terminals:257";
+  const std::string own = "pid:2";
+  attempts.insert(attempts.end(), {own, few, many});
+  Running run(w, R"("command":"x","sandbox":{"mode":)" + in_quotes(mode) + "}", attempts);
+  if (run.of(own) == "ok") {  // with namespaces
+    CHECK(run.of(few) == "ok");
+    CHECK(run.of(many) == "ENOSPC");
+  }
+  for (const std::string &attempt : attempts) {
+    if (attempt.starts_with("has-limit")) CHECK(run.of(attempt) == "ok");
+  }
 }
 
 TEST_CASE("a server cannot copy mounts with any system call") {
@@ -265,10 +322,10 @@ TEST_CASE("shared memory, semaphores and queues are private to a sandbox and rem
 
 namespace {
 
-// Starts a server from a user namespace in which no namespace of this kind can be created. Returns
-// the results of its attempts, the missing parts and the error. Returns an empty string if no user
-// namespace is available.
-std::string without_namespaces(const std::string &kind, bool require) {
+// Starts a server from a user namespace in which no namespace of this kind can be created, because
+// the limit is zero or is reached. Returns the results of its attempts, the missing parts and the
+// error. Returns an empty string if no user namespace is available.
+std::string without_namespaces(const std::string &kind, bool require, bool reached = false) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
@@ -278,7 +335,8 @@ std::string without_namespaces(const std::string &kind, bool require) {
     put_file("/proc/self/setgroups", "deny");
     put_file("/proc/self/uid_map", user + " " + user + " 1");
     put_file("/proc/self/gid_map", group + " " + group + " 1");
-    put_file("/proc/sys/user/max_" + kind + "_namespaces", "0");
+    put_file("/proc/sys/user/max_" + kind + "_namespaces", reached ? "1" : "0");
+    if (reached && ::unshare(kind == "ipc" ? CLONE_NEWIPC : CLONE_NEWUTS) != 0) ::_exit(0);
     std::string said;
     {
       World w([&](SpawnOptions &options) { options.require = require; });
@@ -318,6 +376,16 @@ TEST_CASE("missing IPC or UTS namespaces are reported, and are an error only in 
   CHECK(refused.find("is not started: isolation.mode is \"require\", and this machine lacks parts "
                      "of its sandbox: ") != std::string::npos);
   CHECK(refused.find(word) != std::string::npos);
+}
+
+TEST_CASE("a server does not share IPC objects because too many namespaces exist") {
+  if (skip_without_namespaces()) return;
+  const std::string kind = GENERATE("ipc", "uts");
+  const std::string refused = without_namespaces(kind, false, true);
+  INFO(refused);
+  CHECK(refused.find("cannot be started: No space left on device") != std::string::npos);
+  CHECK(refused.find("ok, ") == std::string::npos);
+  CHECK(refused.find(kind + "-namespace") == std::string::npos);
 }
 
 namespace {

@@ -19,6 +19,7 @@
 #include "sandbox/child_landlock.hpp"
 #include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
+#include "sandbox/same_mounts.hpp"
 #include "sandbox/spawn_launch.hpp"
 #include "sandbox/start_folder.hpp"
 
@@ -111,12 +112,26 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
   record_->add_to(&view);
+  const bool unread = !record_->problem().empty();
+  if (unread && !record_unread_) {
+    log(BH_LOG_WARN, record_->problem() +
+                         "; until it can be read, symbolic links in servers' paths "
+                         "are followed only within their own folder");
+  }
+  record_unread_ = unread;
   view.changeable.insert(view.changeable.end(), std::begin(shared_folders),
                          std::end(shared_folders));
   view.own = options_.own;
   view.programs = options_.programs;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
+  const std::size_t failures = MountTable::failures();
   launch.view = plan_view(view);
+  if (MountTable::failures() != failures) {
+    return bh::fail(error, BH_E_UNAVAILABLE,
+                    launch.who() +
+                        "is not started: /proc/self/mountinfo cannot be read, so it is "
+                        "unknown where hidden paths are mounted a second time");
+  }
   launch.cache = view.cache;
   if (!launch.view.refused.empty()) {
     return bh::fail(error, BH_E_LIMIT, launch.who() + "is not started: " + launch.view.refused);
@@ -142,6 +157,8 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   prepare_groups(launch);
   launch.plan.own_ipc = !launch.policy.host_ipc;
   launch.plan.ipc_needed = options_.require;
+  launch.plan.ipc_limit_is_zero = is_limited_to_zero("/proc/sys/user/max_ipc_namespaces") ||
+                                  is_limited_to_zero("/proc/sys/user/max_uts_namespaces");
   if (options_.require && !launch.missing_parts.empty()) return refuse(launch, error);
   launch.plan.filter = &child_filter(launch.policy.mode == Mode::strict, launch.policy.network);
   return BH_OK;
@@ -253,6 +270,11 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
       report_missing(launch, "landlock-scopes", "this kernel has Landlock ABI 5 or older");
     }
     return true;
+  }
+  // Any other error may be temporary, and caused by another server.
+  if (ruleset.error().code != BH_E_UNSUPPORTED) {
+    *why = ruleset.error();
+    return false;
   }
   if (!options_.require && launch.plan.namespaces) {
     report_missing("landlock-files", ruleset.error().text);

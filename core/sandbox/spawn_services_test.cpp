@@ -1,6 +1,10 @@
 // Tests which sockets of the host's services started children can connect to.
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <optional>
 
@@ -156,6 +160,103 @@ TEST_CASE("a server can connect to a socket in /run only if its definition names
   }
   fs::remove_all(folder);
   fs::remove("/run/user/" + std::to_string(::getpid()));
+}
+
+namespace {
+
+// Makes a new root folder for this process, in which top-level folders can be created and /var is
+// empty.
+bool enter_new_root(const std::string &root) {
+  const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  put_file("/proc/self/setgroups", "deny");
+  put_file("/proc/self/uid_map", user + " " + user + " 1");
+  put_file("/proc/self/gid_map", group + " " + group + " 1");
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  if (::mount("tmpfs", root.c_str(), "tmpfs", 0, nullptr) != 0) return false;
+  for (const auto &entry : fs::directory_iterator("/")) {
+    const std::string name = root + entry.path().string();
+    const bool own = entry.path() == "/var" || entry.path() == "/nix";
+    if (entry.is_symlink()) {
+      fs::copy_symlink(entry.path(), name);
+    } else if (entry.is_directory()) {
+      fs::create_directory(name);
+      const char *from = entry.path().c_str();
+      if (!own && ::mount(from, name.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+        return false;
+    }
+  }
+  fs::create_directories(root + "/old");
+  const bool good = ::syscall(SYS_pivot_root, root.c_str(), (root + "/old").c_str()) == 0 &&
+                    ::chdir("/") == 0 && ::umount2("/old", MNT_DETACH) == 0;
+  return good && fs::remove("/old");
+}
+
+constexpr const char *package_daemons[] = {"/nix/var/nix/daemon-socket/socket",
+                                           "/nix/var/determinate/determinate-nixd.socket",
+                                           "/var/guix/daemon-socket/socket"};
+constexpr const char *other_daemons[] = {"/var/lib/lxd/unix.socket",
+                                         "/var/snap/multipass/common/multipass_socket",
+                                         "/var/snap/microk8s/common/run/containerd.sock"};
+
+// Returns the attempts that succeed, with their definitions.
+std::string reached_daemons() {
+  std::string reached;
+  std::vector<std::unique_ptr<Listener>> sockets;
+  std::vector<std::string> attempts;
+  for (const char *path : package_daemons) {
+    attempts.push_back(sockets.emplace_back(std::make_unique<Listener>(path))->attempt());
+  }
+  for (const char *path : other_daemons) {
+    attempts.push_back(sockets.emplace_back(std::make_unique<Listener>(path))->attempt());
+  }
+  World w;
+  for (const std::string mode : {"home-read-only", "strict"}) {
+    for (const std::string command : {"x", "/usr/bin/nix", "nix-shell", "guix", "named"}) {
+      const std::string read = command == "named" ? in_quotes(package_daemons[0]) : "";
+      Running run(w,
+                  R"("command":")" + command + R"(","sandbox":{"network":false,"mode":")" + mode +
+                      R"(","read":[)" + read + "]}",
+                  attempts);
+      if (run.results.size() != attempts.size()) reached += "not started: " + run.error;
+      for (const auto &[attempt, result] : run.results) {
+        if (result == "ok") reached += mode + " " + command + " " + attempt + "\n";
+      }
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+TEST_CASE("a server cannot connect to daemons of package managers and other daemons in /var") {
+  if (skip_without_namespaces()) return;
+  std::string root = "/tmp/bulkhead-root-XXXXXX";
+  REQUIRE(::mkdtemp(root.data()) != nullptr);
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string said = enter_new_root(root) ? reached_daemons() + "end" : "no root";
+    const bool sent = ::write(ends[1], said.data(), said.size()) > 0;
+    ::_exit(sent ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string said(8192, '\0');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(ends[0], said.data(), 8192))));
+  ::close(ends[0]);
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  fs::remove(root);
+  std::string expected;
+  for (const std::string command : {"/usr/bin/nix", "nix-shell", "guix"}) {
+    for (const std::string path : {package_daemons[1], package_daemons[0], package_daemons[2]}) {
+      expected += "home-read-only " + command + " unix:" + path + "\n";
+    }
+  }
+  for (const std::string mode : {"home-read-only", "strict"}) {
+    expected += mode + " named unix:" + package_daemons[0] + "\n";
+  }
+  CHECK(said == expected + "end");
 }
 
 TEST_CASE("the environment names services that are hidden") {
