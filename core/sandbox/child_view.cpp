@@ -306,12 +306,12 @@ class Planner {
     if (hidden_.are_reached(found, walk.end)) {
       ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
     } else if (certain_.rejected(walk) == nullptr) {
-      show_code(walk);
+      show_code(walk, true);
     } else if (is_covered(walk.end)) {
       // A server may have chosen the target, as in the `bin` folder of a Python environment. Only
       // an installation is made visible as a whole, not a project.
       const bool installed = base_of(parent_of(walk.end)) == "bin";
-      if (installed) return show_package(walk.end);
+      if (installed) return show_package(walk.end, true);
       show(walk.end, false);
     }
   }
@@ -319,11 +319,11 @@ class Planner {
   // Makes a program file and its package visible, and also the package of a link to the file, as in
   // a Python environment. They are visible only at their real paths, where the hidden paths in them
   // are hidden. Other links of the walk are created as links.
-  void show_code(const PathWalk &walk) {
+  void show_code(const PathWalk &walk, bool certainly) {
     const auto last = std::find_if(walk.links.begin(), walk.links.end(),
                                    [](const PathWalk::Link &link) { return link.last; });
-    if (last != walk.links.end()) show_package(last->at);
-    show_package(walk.end);
+    if (last != walk.links.end()) show_package(last->at, certainly);
+    show_package(walk.end, certainly);
     for (const PathWalk::Link &link : walk.links) {
       if (!is_covered(link.at) || nearest_step(steps_, link.at)->kind == Kind::bind) continue;
       put(Kind::link, link.at);
@@ -332,12 +332,22 @@ class Planner {
   }
 
   // The parent folders of `file` must not contain links.
-  void show_package(const std::string &file) {
+  void show_package(const std::string &file, bool certainly) {
     if (!is_covered(file)) return;
-    const std::string root = code_root(file, homes_.all());
-    if (!homes_.are_within(root) && !is_closed(root)) return show(root, false);
+    const auto [folder, wanted] = folder_of_program(file, certainly, homes_, hidden_.all(),
+                                                    certain_.outermost(parent_of(file)));
     std::error_code none;
-    if (!std::filesystem::is_symlink(file, none)) show(file, false);
+    if (!folder.empty()) {
+      show(folder, false);
+    } else if (!std::filesystem::is_symlink(file, none)) {
+      show(file, false);
+    }
+    if (wanted.empty()) return;
+    notes_.push_back("of the folder " + wanted + ", it can read only " +
+                     (folder.empty() ? file : folder) +
+                     ", because the folder contains or is in a path that is hidden from servers, "
+                     "or servers can change a part of it; if the program needs more, name the "
+                     "files and folders in sandbox_paths.read");
   }
 
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
@@ -360,7 +370,7 @@ class Planner {
       if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
       if (name.walk.exists && is_folder(end)) {
         if (name.as == Named::As::writable || may_grant_folder(end)) certain_.add(end);
-      } else if (name.as == Named::As::argument && !(name.walk.exists && is_code(end))) {
+      } else if (name.as == Named::As::argument && name.kind == FileKind::data) {
         if (may_grant_around(parent_of(end))) certain_.add(parent_of(end));
       }
     }
@@ -410,13 +420,13 @@ class Planner {
   void grant(const Named &name) {
     const std::string &real = name.walk.end;
     const bool found = name.walk.exists;
-    const bool code = name.as == Named::As::argument && found && is_code(real);
+    const bool code = name.kind != FileKind::data;
     if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
       return;
     if (!may_follow(name, code) || !may_search(name.walk)) return;
     switch (name.as) {
       case Named::As::argument:
-        return found ? grant_argument(name.walk, code) : grant_new_file(name.path, real);
+        return found ? grant_argument(name) : grant_new_file(name.path, real);
       case Named::As::folder:
         return grant_folder(real);
       case Named::As::readable:
@@ -426,12 +436,12 @@ class Planner {
     }
   }
 
-  void grant_argument(const PathWalk &walk, bool code) {
-    const std::string &real = walk.end;
+  void grant_argument(const Named &name) {
+    const std::string &real = name.walk.end;
     if (is_folder(real)) {
       grant_folder(real);
-    } else if (code) {
-      show_code(walk);
+    } else if (name.kind != FileKind::data) {
+      show_code(name.walk, name.kind == FileKind::script);
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {
@@ -459,7 +469,7 @@ class Planner {
     show(real, true);
     const bool in_hidden =
         std::any_of(excluded_places().begin(), excluded_places().end(),
-                    [&](const auto &at) { return is_within(real, at) && !is_shared(at); });
+                    [&](const auto &at) { return is_within(real, at) && !hidden_.is_shared(at); });
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
                      ", but not replace it or create files beside it: " + folder + shared_because +
@@ -481,18 +491,10 @@ class Planner {
   // inside one.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || homes_.are_within(folder)) return false;
-    return std::none_of(excluded_places().begin(), excluded_places().end(),
-                        [&](const std::string &at) {
-                          return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
-                        });
-  }
-
-  bool is_shared(const std::string &at) const {
-    return std::any_of(homes_.all().begin(), homes_.all().end(), [&](const std::string &home) {
-      const auto names = shared_at_home();
-      return std::any_of(names.begin(), names.end(),
-                         [&](std::string_view name) { return at == joined(home, name); });
-    });
+    return std::none_of(
+        excluded_places().begin(), excluded_places().end(), [&](const std::string &at) {
+          return is_within(at, folder) || (is_within(folder, at) && !hidden_.is_shared(at));
+        });
   }
 
   // The gateway's own files are not included: cover_own() hides them even in a granted folder.

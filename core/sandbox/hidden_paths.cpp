@@ -108,6 +108,14 @@ bool HiddenPaths::are_reached(const std::string &path, const std::string &end) c
   });
 }
 
+bool HiddenPaths::is_shared(const std::string &path) const {
+  const auto names = shared_at_home();
+  return std::any_of(homes_.all().begin(), homes_.all().end(), [&](const std::string &home) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return path == joined(home, name); });
+  });
+}
+
 std::set<std::string> HiddenPaths::all_and_shared(const std::vector<std::string> &homes) const {
   std::set<std::string> out = all_;
   for (const std::string &home : homes) {

@@ -37,6 +37,8 @@ class HiddenPaths {
   const std::set<std::string> &all() const noexcept { return all_; }
   // Also the folders in these home directories that several programs share.
   std::set<std::string> all_and_shared(const std::vector<std::string> &homes) const;
+  // Returns true if a path is such a folder.
+  bool is_shared(const std::string &path) const;
   // Folders outside the home directories to which a folder in a home directory is a link.
   const std::vector<std::string> &tops() const noexcept { return tops_; }
   // The links that lead to hidden paths, each with the path without links.

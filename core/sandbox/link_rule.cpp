@@ -56,6 +56,18 @@ const PathWalk::Link *LinkRule::rejected(const PathWalk &walk) const {
   return nullptr;
 }
 
+std::string LinkRule::outermost(const std::string &folder) const {
+  if (distrust_all_) return folder;
+  const std::vector<Identity> found = around(folder);
+  std::string out;
+  for (std::string at = folder; !found.empty(); at = parent_of(at)) {
+    Identity identity;
+    if (identify(at, &identity) && identity == found.back()) return at;
+    if (at == "/") break;
+  }
+  return out;
+}
+
 bool LinkRule::can_change(const std::string &path) const {
   return !around(parent_of(path)).empty();
 }

@@ -29,6 +29,9 @@ class LinkRule {
   const PathWalk::Link *rejected(const PathWalk &walk) const;
   // Returns true if a server can change the entry `path` of a folder.
   bool can_change(const std::string &path) const;
+  // Returns the outermost folder around a folder, or the folder itself, that a server may be able
+  // to change. Returns an empty string if there is none.
+  std::string outermost(const std::string &folder) const;
 
  private:
   using Identity = std::pair<dev_t, ino_t>;

@@ -13,7 +13,9 @@ std::vector<NamedPath> named_paths(const ChildPolicy &policy, const HomeFolders 
     if (!text.starts_with('/') || text.size() >= PATH_MAX) return;
     std::string path = normal_path(text);
     PathWalk walk = walk_path(path);
-    out.push_back({std::move(path), as, std::move(walk)});
+    const bool file = as == NamedPath::As::argument && walk.exists;
+    const FileKind kind = file ? kind_of_file(walk.end) : FileKind::data;
+    out.push_back({std::move(path), as, std::move(walk), kind});
   };
   for (const std::string &arg : policy.args) {
     add(arg, NamedPath::As::argument);
