@@ -27,17 +27,15 @@ using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 using Named = NamedPath;
 
-constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
-
 class Planner {
  public:
   explicit Planner(const ViewRequest &request)
       : request_(request),
         policy_(*request.policy),
         home_(real_path(request.home)),
-        hidden_(homes_, request.places) {
-    homes_.add(request.home);
-    for (const std::string &home : request.homes) homes_.add(home);
+        hidden_(homes_, request.places, &hidden_budget_) {
+    homes_.add(request.home, &hidden_budget_);
+    for (const std::string &home : request.homes) homes_.add(home, &hidden_budget_);
     for (const std::string &folder : request_.changeable) certain_.add(folder);
     if (request_.distrust_links) certain_.distrust_all();
     if (request.program.starts_with('/')) hidden_.require(normal_path(request.program), certain_);
@@ -58,11 +56,11 @@ class Planner {
     }
     hide_services();
     for (const std::string &home : homes_.all()) hide_at_home(home);
-    gateways_links_ = hidden_.links().size();
+    gateways_walks_ = hidden_.walks().size();
     for (const std::string &path : request_.also_hidden) {
       if (!hidden_.is_required(path)) hide(path);
     }
-    const std::vector<Named> named = named_paths(policy_, homes_);
+    const std::vector<Named> named = named_paths(policy_, homes_, &named_budget_);
     find_changeable(named);
     add_servers_home();
     add_caches();
@@ -71,13 +69,20 @@ class Planner {
     show_name_service();
     cover_own();
     refused_ = pin_parents(&steps_);
-    mirror_folders();
+    if (!hidden_budget_.failed.empty()) refused_ = unresolved(hidden_budget_.failed);
+    if (refused_.empty()) mirror_folders();
     return finish();
   }
 
  private:
   static constexpr const char *shared_because =
       " is shared with other programs or contains paths that are hidden from servers; ";
+
+  static std::string unresolved(const std::string &path) {
+    return "it is not known where " + path +
+           " leads, because there are too many folders or symbolic links on the way, or because of "
+           "a lack of file descriptors or memory; remove the links";
+  }
 
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
@@ -136,12 +141,12 @@ class Planner {
   // chosen where it leads, so it uncovers nothing.
   void add_servers_home() {
     if (!policy_.home.starts_with('/') || policy_.home.size() >= PATH_MAX) return;
-    const PathWalk walk = walk_path(policy_.home);
+    const PathWalk walk = walk_path(policy_.home, &hidden_budget_);
     const std::string &end = walk.end;
     const bool rejected = possible_.rejected(walk) != nullptr;
     std::set<std::string> closed = hidden_.all();
     for (const std::string &path : request_.own) {
-      closed.insert({normal_path(path), walk_path(normal_path(path)).end});
+      closed.insert({normal_path(path), walk_path(normal_path(path), &hidden_budget_).end});
     }
     const bool overlaps = std::any_of(closed.begin(), closed.end(), [&](const std::string &at) {
       return is_within(end, at) || is_within(at, end);
@@ -226,8 +231,8 @@ class Planner {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
       if (place.starts_with('/')) hide(place);
-      const std::string real = real_path(path);
-      const PathWalk walk = walk_path(place);
+      const std::string real = real_path(path, &hidden_budget_);
+      const PathWalk walk = walk_path(place, &hidden_budget_);
       if (real.empty()) keep_folder(parent_of(walk.end), place);
       for (const PathWalk::Link &link : walk.links) keep_folder(parent_of(link.at), place);
       if (real.empty() || homes_.of_gateway_are_within(real)) continue;
@@ -301,7 +306,8 @@ class Planner {
   void show_program() {
     const std::string found = normal_path(request_.program);
     if (!found.starts_with('/')) return;
-    const PathWalk walk = walk_path(found);
+    const PathWalk walk = walk_path(found, &named_budget_);
+    if (walk.given_up) ignored_.push_back(unresolved(found));
     if (!walk.exists) return;
     if (hidden_.are_reached(found, walk.end)) {
       ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
@@ -367,6 +373,7 @@ class Planner {
   void find_changeable(const std::vector<Named> &named) {
     for (const Named &name : named) {
       const std::string &end = name.walk.end;
+      if (name.walk.given_up) continue;  // it is not granted
       if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
       if (name.walk.exists && is_folder(end)) {
         if (name.as == Named::As::writable || may_grant_folder(end)) certain_.add(end);
@@ -421,6 +428,7 @@ class Planner {
     const std::string &real = name.walk.end;
     const bool found = name.walk.exists;
     const bool code = name.kind != FileKind::data;
+    if (name.walk.given_up) return ignored_.push_back(unresolved(name.path));
     if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
       return;
     if (!may_follow(name, code) || !may_search(name.walk)) return;
@@ -526,24 +534,7 @@ class Planner {
   }
 
   void fill_mirror(const std::string &folder) {
-    std::size_t count = 0, left_out = 0;
-    std::error_code error;
-    for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
-      const std::string path = found.path().string();
-      const bool hidden = hidden_.all().contains(path) && !named_links_.contains(path);
-      if (hidden || steps_.contains(path)) continue;
-      if (++count > most_mirrored) {
-        ++left_out;
-        continue;
-      }
-      std::error_code gone;
-      const bool link = found.is_symlink(gone);
-      if (!link && found.is_socket(gone)) continue;  // a read-only mount can be connected to
-      put(link ? Kind::link : Kind::entry, path);
-      ViewStep &step = steps_[path];
-      step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
-      step.folder = !link && found.is_directory(gone);
-    }
+    const std::size_t left_out = add_entries(folder, hidden_.all(), named_links_, &steps_);
     if (left_out == 0) return;
     notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
                      std::to_string(left_out) +
@@ -563,10 +554,12 @@ class Planner {
     };
     for (const std::string &place : hidden_.all()) add_if_in_scratch(place, parent_of(place));
     for (const std::string &home : homes_.all()) add_if_in_scratch(home, home);
-    for (std::size_t i = 0; i < gateways_links_; ++i) {
-      const auto &[link, end] = hidden_.links()[i];
-      const bool hidden = hidden_.all().contains(end);
-      if (hidden && certain_.can_change(link)) view.keep_hidden.push_back(end);
+    for (std::size_t i = 0; i < gateways_walks_; ++i) {
+      const PathWalk &walk = hidden_.walks()[i];
+      if (!hidden_.all().contains(walk.end)) continue;
+      for (const PathWalk::Link &link : walk.links) {
+        if (certain_.can_change(walk, link)) view.keep_hidden.push_back(walk.end);
+      }
     }
     order_steps(&steps_, &view);
     return view;
@@ -576,8 +569,9 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;  // the gateway's HOME, which contains the caches; may be empty
   HomeFolders homes_;
-  // The first `gateways_links_` of hidden_.links() do not come from the server's definition.
-  std::size_t gateways_links_ = 0;
+  // The first `gateways_walks_` of hidden_.walks() do not come from the server's definition.
+  std::size_t gateways_walks_ = 0;
+  WalkBudget hidden_budget_, named_budget_;  // for paths to hide, and for those that are named
   // The folders that servers can change. `possible_` also contains those that a link in the
   // definition's paths may have replaced.
   LinkRule certain_, possible_;

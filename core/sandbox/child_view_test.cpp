@@ -79,10 +79,10 @@ TEST_CASE("a server for which too many folders would have to be mounted is not s
   };
   CHECK(chain(257) == 256);
   CHECK(p.view.refused.empty());
-  for (const std::size_t length : {258, 1000}) {
-    CHECK(chain(length) == 0);
-    CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("granted") + " contain "));
-  }
+  CHECK(chain(1000) == 0);
+  CHECK(p.view.refused.starts_with("it is not known where " + p.at(".config/gh") + " leads"));
+  CHECK(chain(258) == 0);
+  CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("granted") + " contain "));
   p.policy.args = {p.at(".config")};
   p.plan();
   CHECK(p.view.refused.empty());

@@ -23,6 +23,7 @@ struct NamedPath {
 // Returns the absolute paths in the definition's arguments, variables, working directory and
 // sandbox_paths, in this order, without those that exceed PATH_MAX. A variable that names one of
 // `homes` is left out.
-std::vector<NamedPath> named_paths(const ChildPolicy &policy, const HomeFolders &homes);
+std::vector<NamedPath> named_paths(const ChildPolicy &policy, const HomeFolders &homes,
+                                   WalkBudget *budget);
 
 }  // namespace bulkhead

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/owned_fd.hpp"
 
@@ -42,10 +43,18 @@ bool is_changeable(const ViewStep *step) {
 
 }  // namespace
 
-const ViewStep *nearest_step(const ViewSteps &steps, std::string path) {
-  for (;; path = parent_of(path)) {
-    if (const auto found = steps.find(path); found != steps.end()) return &found->second;
+const ViewStep *nearest_step(const ViewSteps &steps, std::string_view path) {
+  for (;;) {
+    auto found = steps.upper_bound(path);
+    if (found == steps.begin()) return nullptr;
+    --found;  // the last step up to the path; every step for a parent of the path is a prefix of it
+    const std::string_view key = found->first;
+    if (is_within(path, key)) return &found->second;
     if (path == "/") return nullptr;
+    const auto differ = std::mismatch(key.begin(), key.end(), path.begin(), path.end()).second;
+    std::size_t end = static_cast<std::size_t>(differ - path.begin());
+    if (end == path.size() || path[end] != '/') end = path.rfind('/', end == 0 ? 0 : end - 1);
+    path = end == 0 || end == std::string_view::npos ? std::string_view("/") : path.substr(0, end);
   }
 }
 
@@ -64,6 +73,30 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
     }
   }
   return folders;
+}
+
+std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
+                        const std::set<std::string> &named_links, ViewSteps *steps) {
+  std::size_t count = 0, left_out = 0;
+  std::error_code error;
+  for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
+    const std::string path = found.path().string();
+    const bool is_hidden = hidden.contains(path) && !named_links.contains(path);
+    if (is_hidden || steps->contains(path)) continue;
+    if (++count > most_mirrored) {
+      ++left_out;
+      continue;
+    }
+    std::error_code gone;
+    const bool link = found.is_symlink(gone);
+    if (!link && found.is_socket(gone)) continue;  // a read-only mount can be connected to
+    ViewStep &step = (*steps)[path];
+    step.kind = link ? StepKind::link : StepKind::entry;
+    step.path = path;
+    step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
+    step.folder = !link && found.is_directory(gone);
+  }
+  return left_out;
 }
 
 std::string pin_parents(ViewSteps *steps) {
