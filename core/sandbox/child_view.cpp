@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "sandbox/folder_entries.hpp"
 #include "sandbox/hidden_paths.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/home_folders.hpp"
@@ -68,8 +69,9 @@ class Planner {
     for (const Named &path : named) grant(path);
     show_name_service();
     cover_own();
-    refused_ = pin_parents(&steps_);
-    if (!hidden_budget_.failed.empty()) refused_ = unresolved(hidden_budget_.failed);
+    if (refused_.empty()) refused_ = pin_parents(&steps_);
+    if (refused_.empty() && !hidden_budget_.failed.empty())
+      refused_ = unresolved(hidden_budget_.failed);
     if (refused_.empty()) mirror_folders();
     return finish();
   }
@@ -199,20 +201,20 @@ class Planner {
   void hide_host_keys() {
     // If the folder contains no key yet, this causes it to be mirrored.
     if (request_.user == 0) hide("/etc/ssh/ssh_host_ed25519_key");
-    std::error_code error;
-    for (const auto &entry : std::filesystem::directory_iterator("/etc/ssh", error)) {
+    const bool complete = for_each_entry("/etc/ssh", [&](const auto &entry) {
       if (entry.path().string().ends_with("_key")) hide(entry.path().string());
-    }
+    });
+    if (!complete) hide("/etc/ssh");
   }
 
   void cover_all_but_the_system() {
-    std::error_code error;
-    for (const auto &entry : std::filesystem::directory_iterator("/", error)) {
+    const bool complete = for_each_entry("/", [&](const auto &entry) {
+      std::error_code gone;
       const std::string path = entry.path().string();
       const bool known = is_system_top(base_of(path));
-      if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
-      add_cover(path);
-    }
+      if (!known && !entry.is_symlink(gone) && !steps_.contains(path)) add_cover(path);
+    });
+    if (!complete) refused_ = "the entries of / could not be read, so not all of them are hidden";
     for (const std::string_view path : secrets_of_root()) {
       if (is_covered(hidden_.place_of(std::string(path)))) continue;
       if (request_.user == 0) {

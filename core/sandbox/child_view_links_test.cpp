@@ -325,7 +325,12 @@ TEST_CASE("a server is not started if file descriptors are lacking while its vie
   p.plan();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK_FALSE(p.view.refused.empty());
+  if (p.policy.mode == Mode::strict) CHECK(p.view.refused.starts_with("the entries of / could"));
+  if (fs::exists("/etc/ssh") && (p.request.user == 0 || p.policy.mode == Mode::strict)) {
+    CHECK(p.kind("/etc/ssh") == Kind::empty_folder);
+  }
   p.plan();
   CHECK(p.view.refused.empty());
+  CHECK_FALSE(p.kind("/etc/ssh") == Kind::empty_folder);
   CHECK(p.grants(p.at(".config")));
 }

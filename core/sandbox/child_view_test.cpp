@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "sandbox/child_view_place.hpp"
+#include "sandbox/folder_entries.hpp"
 #include "sandbox/grant_record.hpp"
 
 using namespace bulkhead;
@@ -362,4 +363,20 @@ TEST_CASE("a link hides no system file and no program") {
   // A target that was recorded earlier.
   p.request.also_hidden = {real};
   CHECK(kinds() == before);
+}
+
+TEST_CASE("a folder whose entries cannot be read is reported") {
+  Place p;
+  p.file("folder/one");
+  p.file("folder/two");
+  std::size_t count = 0;
+  const auto use = [&](const fs::directory_entry &) { ++count; };
+  CHECK(for_each_entry(p.at("folder"), use));
+  CHECK(count == 2);
+  CHECK(for_each_entry(p.at("missing"), use));
+  CHECK(for_each_entry(p.at("folder/one"), use));
+  fs::permissions(p.at("folder"), fs::perms::none);
+  const bool may = is_searchable(p.at("folder"));
+  CHECK(for_each_entry(p.at("folder"), use) == may);
+  fs::permissions(p.at("folder"), fs::perms::owner_all);
 }

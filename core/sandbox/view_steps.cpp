@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/owned_fd.hpp"
+#include "sandbox/folder_entries.hpp"
 
 namespace bulkhead {
 namespace {
@@ -78,24 +79,23 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
 std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
                         const std::set<std::string> &named_links, ViewSteps *steps) {
   std::size_t count = 0, left_out = 0;
-  std::error_code error;
-  for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
+  for_each_entry(folder, [&](const auto &found) {
     const std::string path = found.path().string();
     const bool is_hidden = hidden.contains(path) && !named_links.contains(path);
-    if (is_hidden || steps->contains(path)) continue;
+    if (is_hidden || steps->contains(path)) return;
     if (++count > most_mirrored) {
       ++left_out;
-      continue;
+      return;
     }
     std::error_code gone;
     const bool link = found.is_symlink(gone);
-    if (!link && found.is_socket(gone)) continue;  // a read-only mount can be connected to
+    if (!link && found.is_socket(gone)) return;  // a read-only mount can be connected to
     ViewStep &step = (*steps)[path];
     step.kind = link ? StepKind::link : StepKind::entry;
     step.path = path;
     step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
     step.folder = !link && found.is_directory(gone);
-  }
+  });
   return left_out;
 }
 
