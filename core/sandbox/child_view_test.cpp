@@ -380,3 +380,34 @@ TEST_CASE("a folder whose entries cannot be read is reported") {
   CHECK(for_each_entry(p.at("folder"), use) == may);
   fs::permissions(p.at("folder"), fs::perms::owner_all);
 }
+
+TEST_CASE("another spelling of a hidden path is hidden in a mirrored folder") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  // Hard links are the same file, like two spellings in a folder that ignores case.
+  const auto spell = [&](const std::string &name, const std::string &other) {
+    fs::create_directories(fs::path(p.at(other)).parent_path());
+    fs::create_hard_link(p.file(name), p.at(other));
+  };
+  spell(".netrc", ".NetRC");
+  spell(".npmrc", ".NPMRC");
+  spell(".config/pip/pip.conf", ".config/pip/PIP.conf");
+  spell(".local/share/uv/credentials", ".local/share/uv/credential\u017f");
+  spell("notes", "NOTES");
+  p.file(".SSH/file");  // a different folder
+  p.file(".config/pip/other");
+  p.file("project/sub/file");
+  p.file("PROJECT/file");
+  p.policy.read = {p.at("project/sub")};
+  p.plan();
+  for (const char *name : {".NetRC", ".NPMRC", ".config/pip/PIP.conf",
+                           ".local/share/uv/credential\u017f", ".ssh", ".netrc"}) {
+    INFO(name);
+    CHECK_FALSE(p.shows(p.at(name)));
+  }
+  if (p.policy.mode == Mode::strict) return;
+  for (const char *name : {".SSH", "notes", "NOTES", ".config/pip/other", "project", "PROJECT"}) {
+    INFO(name);
+    CHECK(p.kind(p.at(name)) == Kind::entry);
+  }
+}
