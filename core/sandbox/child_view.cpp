@@ -19,6 +19,7 @@
 #include "sandbox/program_files.hpp"
 #include "sandbox/services.hpp"
 #include "sandbox/system_folders.hpp"
+#include "sandbox/view_notes.hpp"
 #include "sandbox/view_steps.hpp"
 
 namespace bulkhead {
@@ -57,6 +58,10 @@ class Planner {
     }
     hide_services();
     for (const std::string &home : homes_.all()) hide_at_home(home);
+    if (hide_in_system_folder(home_)) notes_.push_back(note_of_system_home(home_));
+    for (const std::string &home : request_.homes) {
+      hide_in_system_folder(real_path(home, &hidden_budget_));
+    }
     gateways_walks_ = hidden_.walks().size();
     for (const std::string &path : request_.also_hidden) {
       if (!hidden_.is_required(path)) hide(path);
@@ -77,15 +82,6 @@ class Planner {
   }
 
  private:
-  static constexpr const char *shared_because =
-      " is shared with other programs or contains paths that are hidden from servers; ";
-
-  static std::string unresolved(const std::string &path) {
-    return "it is not known where " + path +
-           " leads, because there are too many folders or symbolic links on the way, or because of "
-           "a lack of file descriptors or memory; remove the links";
-  }
-
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
     step.kind = kind;
@@ -133,10 +129,22 @@ class Planner {
     if (!covered) put(Kind::mirror, home);
   }
 
-  void hide_secrets_at(const std::string &home) {
-    for (const std::string_view name : secrets_at_home()) hide_everywhere(joined(home, name));
-    if (is_container_client(policy_)) return;
-    for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
+  void hide_secrets_at(const std::string &home, bool existing = false) {
+    const auto hide_all = [&](std::span<const std::string_view> names) {
+      for (const std::string_view name : names) {
+        if (!existing || exists(joined(home, name))) hide_everywhere(joined(home, name));
+      }
+    };
+    hide_all(secrets_at_home());
+    if (!is_container_client(policy_)) hide_all(containers_at_home());
+  }
+
+  // If a home directory is "/" or in a system folder, hides the secrets that exist in it. It is not
+  // mirrored, so those that are created later are visible. Returns false for other directories.
+  bool hide_in_system_folder(const std::string &home) {
+    if ((home != "/" && !in_closed_root(home)) || !is_folder(home)) return false;
+    hide_secrets_at(home, true);
+    return true;
   }
 
   // Hides the secrets in the home directory that the definition's HOME names. The server may have
@@ -145,6 +153,10 @@ class Planner {
     if (!policy_.home.starts_with('/') || policy_.home.size() >= PATH_MAX) return;
     const PathWalk walk = walk_path(policy_.home, &hidden_budget_);
     const std::string &end = walk.end;
+    if (hide_in_system_folder(end)) {
+      excluded_places_.clear();
+      return notes_.push_back(note_of_system_home(policy_.home));
+    }
     const bool rejected = possible_.rejected(walk) != nullptr;
     std::set<std::string> closed = hidden_.all();
     for (const std::string &path : request_.own) {
@@ -159,11 +171,7 @@ class Planner {
       for (std::size_t i = known; i < homes_.all().size(); ++i) hide_at_home(homes_.all()[i]);
     } else if (is_folder(end) && !homes_.are_within(end) && !is_closed(end)) {
       hide_secrets_at(end);
-      notes_.push_back("its HOME " + policy_.home +
-                       " is not treated as a home directory, because " +
-                       (rejected ? "a server can change a symbolic link in it"
-                                 : "it is, contains, or is in a path that is hidden from servers") +
-                       "; set HOME to a separate folder");
+      notes_.push_back(note_of_home(policy_.home, rejected));
     }
     excluded_places_.clear();
   }
@@ -261,9 +269,7 @@ class Planner {
     const ViewStep *step = nearest_step(steps_, folder);
     if (step == nullptr || step->kind != Kind::bind || step->instead) return;
     if (step->path != folder || !step->writable) return put(Kind::mirror, folder);
-    notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
-                     file + "; if another program replaces that file, the server can read and " +
-                     "change the new one until it restarts; move the gateway's file");
+    notes_.push_back(note_of_replacements(folder, file));
   }
 
   // Makes a folder read-only if it is in a writable folder. If the gateway reads a file through a
@@ -351,11 +357,7 @@ class Planner {
       show(file, false);
     }
     if (wanted.empty()) return;
-    notes_.push_back("of the folder " + wanted + ", it can read only " +
-                     (folder.empty() ? file : folder) +
-                     ", because the folder contains or is in a path that is hidden from servers, "
-                     "or servers can change a part of it; if the program needs more, name the "
-                     "files and folders in sandbox_paths.read");
+    notes_.push_back(note_of_program(wanted, folder.empty() ? file : folder));
   }
 
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
@@ -538,9 +540,7 @@ class Planner {
   void fill_mirror(const std::string &folder) {
     const std::size_t left_out = add_entries(folder, hidden_.all(), named_links_, &steps_);
     if (left_out == 0) return;
-    notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
-                     std::to_string(left_out) +
-                     " are not visible to the server (add those that it needs to sandbox_paths)");
+    notes_.push_back(note_of_entries(folder, most_mirrored, left_out));
   }
 
   // ---- the result ----------------------------------------------------------------------------

@@ -411,3 +411,51 @@ TEST_CASE("another spelling of a hidden path is hidden in a mirrored folder") {
     CHECK(p.kind(p.at(name)) == Kind::entry);
   }
 }
+
+TEST_CASE("a home directory that is a system folder is reported") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string home = GENERATE("/", "/usr/bin", "/etc");
+  const auto note = "the home directory " + home + " is a system folder";
+  SECTION("of the gateway") {
+    p.request.home = home;
+  }
+  SECTION("of the account") {
+    p.request.homes = {home};
+  }
+  SECTION("of the definition") {
+    p.policy.home = home;
+  }
+  p.plan();
+  CHECK(p.notes(note) == p.request.homes.empty());
+}
+
+TEST_CASE("the credentials in a system folder that is a home directory are hidden") {
+  const std::string home = "/usr/local";
+  if (::geteuid() != 0 || !is_folder(home)) return;
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", home.c_str(), "tmpfs", 0, nullptr) != 0) {
+    WARN("SKIP: this process may not mount");
+    return;
+  }
+  fs::create_directories(home + "/.ssh");
+  fs::create_directories(home + "/.config/gh");
+  fs::create_directories(home + "/bin");
+  SECTION("of the gateway") {
+    p.request.home = home;
+  }
+  SECTION("of the account") {
+    p.request.homes = {home};
+  }
+  SECTION("of the definition") {
+    p.policy.home = home;
+  }
+  p.plan();
+  ::umount2(home.c_str(), MNT_DETACH);
+  CHECK_FALSE(p.shows(home + "/.ssh"));
+  CHECK_FALSE(p.shows(home + "/.config/gh"));
+  CHECK(p.kind(home + "/bin") == Kind::entry);
+}
