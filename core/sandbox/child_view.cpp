@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "sandbox/folder_entries.hpp"
 #include "sandbox/hidden_paths.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/home_folders.hpp"
@@ -19,6 +20,7 @@
 #include "sandbox/program_files.hpp"
 #include "sandbox/services.hpp"
 #include "sandbox/system_folders.hpp"
+#include "sandbox/view_notes.hpp"
 #include "sandbox/view_steps.hpp"
 
 namespace bulkhead {
@@ -28,17 +30,15 @@ using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 using Named = NamedPath;
 
-constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
-
 class Planner {
  public:
   explicit Planner(const ViewRequest &request)
       : request_(request),
         policy_(*request.policy),
         home_(real_path(request.home)),
-        hidden_(homes_, request.places) {
-    homes_.add(request.home);
-    for (const std::string &home : request.homes) homes_.add(home);
+        hidden_(homes_, request.places, &hidden_budget_) {
+    homes_.add(request.home, &hidden_budget_);
+    for (const std::string &home : request.homes) homes_.add(home, &hidden_budget_);
     for (const std::string &folder : request_.changeable) certain_.add(folder);
     if (request_.distrust_links) certain_.distrust_all();
     if (request.program.starts_with('/')) hidden_.require(normal_path(request.program), certain_);
@@ -59,11 +59,15 @@ class Planner {
     }
     hide_services();
     for (const std::string &home : homes_.all()) hide_at_home(home);
-    gateways_links_ = hidden_.links().size();
+    if (hide_in_system_folder(home_)) notes_.push_back(note_of_system_home(home_));
+    for (const std::string &home : request_.homes) {
+      hide_in_system_folder(real_path(home, &hidden_budget_));
+    }
+    gateways_walks_ = hidden_.walks().size();
     for (const std::string &path : request_.also_hidden) {
       if (!hidden_.is_required(path)) hide(path);
     }
-    const std::vector<Named> named = named_paths(policy_, homes_);
+    const std::vector<Named> named = named_paths(policy_, homes_, &named_budget_);
     find_changeable(named);
     add_servers_home();
     add_caches();
@@ -72,15 +76,14 @@ class Planner {
     show_name_service();
     keep_programs(request_.programs, homes_.mounts(), &steps_, &notes_);
     cover_own();
-    refused_ = pin_parents(&steps_);
-    mirror_folders();
+    if (refused_.empty()) refused_ = pin_parents(&steps_);
+    if (refused_.empty() && !hidden_budget_.failed.empty())
+      refused_ = unresolved(hidden_budget_.failed);
+    if (refused_.empty()) mirror_folders();
     return finish();
   }
 
  private:
-  static constexpr const char *shared_because =
-      " is shared with other programs or contains paths that are hidden from servers; ";
-
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
     step.kind = kind;
@@ -128,22 +131,38 @@ class Planner {
     if (!covered) put(Kind::mirror, home);
   }
 
-  void hide_secrets_at(const std::string &home) {
-    for (const std::string_view name : secrets_at_home()) hide_everywhere(joined(home, name));
-    if (is_container_client(policy_)) return;
-    for (const std::string_view name : containers_at_home()) hide_everywhere(joined(home, name));
+  void hide_secrets_at(const std::string &home, bool existing = false) {
+    const auto hide_all = [&](std::span<const std::string_view> names) {
+      for (const std::string_view name : names) {
+        if (!existing || exists(joined(home, name))) hide_everywhere(joined(home, name));
+      }
+    };
+    hide_all(secrets_at_home());
+    if (!is_container_client(policy_)) hide_all(containers_at_home());
+  }
+
+  // If a home directory is "/" or in a system folder, hides the secrets that exist in it. It is not
+  // mirrored, so those that are created later are visible. Returns false for other directories.
+  bool hide_in_system_folder(const std::string &home) {
+    if ((home != "/" && !in_closed_root(home)) || !is_folder(home)) return false;
+    hide_secrets_at(home, true);
+    return true;
   }
 
   // Hides the secrets in the home directory that the definition's HOME names. The server may have
   // chosen where it leads, so it uncovers nothing.
   void add_servers_home() {
     if (!policy_.home.starts_with('/') || policy_.home.size() >= PATH_MAX) return;
-    const PathWalk walk = walk_path(policy_.home);
+    const PathWalk walk = walk_path(policy_.home, &hidden_budget_);
     const std::string &end = walk.end;
+    if (hide_in_system_folder(end)) {
+      excluded_places_.clear();
+      return notes_.push_back(note_of_system_home(policy_.home));
+    }
     const bool rejected = possible_.rejected(walk) != nullptr;
     std::set<std::string> closed = hidden_.all();
     for (const std::string &path : request_.own) {
-      closed.insert({normal_path(path), walk_path(normal_path(path)).end});
+      closed.insert({normal_path(path), walk_path(normal_path(path), &hidden_budget_).end});
     }
     const bool overlaps = std::any_of(closed.begin(), closed.end(), [&](const std::string &at) {
       return is_within(end, at) || is_within(at, end);
@@ -154,11 +173,7 @@ class Planner {
       for (std::size_t i = known; i < homes_.all().size(); ++i) hide_at_home(homes_.all()[i]);
     } else if (is_folder(end) && !homes_.are_within(end) && !is_closed(end)) {
       hide_secrets_at(end);
-      notes_.push_back("its HOME " + policy_.home +
-                       " is not treated as a home directory, because " +
-                       (rejected ? "a server can change a symbolic link in it"
-                                 : "it is, contains, or is in a path that is hidden from servers") +
-                       "; set HOME to a separate folder");
+      notes_.push_back(note_of_home(policy_.home, rejected));
     }
     excluded_places_.clear();
   }
@@ -196,20 +211,20 @@ class Planner {
   void hide_host_keys() {
     // If the folder contains no key yet, this causes it to be mirrored.
     if (request_.user == 0) hide("/etc/ssh/ssh_host_ed25519_key");
-    std::error_code error;
-    for (const auto &entry : std::filesystem::directory_iterator("/etc/ssh", error)) {
+    const bool complete = for_each_entry("/etc/ssh", [&](const auto &entry) {
       if (entry.path().string().ends_with("_key")) hide(entry.path().string());
-    }
+    });
+    if (!complete) hide("/etc/ssh");
   }
 
   void cover_all_but_the_system() {
-    std::error_code error;
-    for (const auto &entry : std::filesystem::directory_iterator("/", error)) {
+    const bool complete = for_each_entry("/", [&](const auto &entry) {
+      std::error_code gone;
       const std::string path = entry.path().string();
       const bool known = is_system_top(base_of(path));
-      if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
-      add_cover(path);
-    }
+      if (!known && !entry.is_symlink(gone) && !steps_.contains(path)) add_cover(path);
+    });
+    if (!complete) refused_ = "the entries of / could not be read, so not all of them are hidden";
     for (const std::string_view path : secrets_of_root()) {
       if (is_covered(hidden_.place_of(std::string(path)))) continue;
       if (request_.user == 0) {
@@ -228,8 +243,8 @@ class Planner {
     for (const std::string &path : request_.own) {
       const std::string place = normal_path(path);
       if (place.starts_with('/')) hide(place);
-      const std::string real = real_path(path);
-      const PathWalk walk = walk_path(place);
+      const std::string real = real_path(path, &hidden_budget_);
+      const PathWalk walk = walk_path(place, &hidden_budget_);
       if (real.empty()) keep_folder(parent_of(walk.end), place);
       for (const PathWalk::Link &link : walk.links) keep_folder(parent_of(link.at), place);
       if (real.empty() || homes_.of_gateway_are_within(real)) continue;
@@ -256,9 +271,7 @@ class Planner {
     const ViewStep *step = nearest_step(steps_, folder);
     if (step == nullptr || step->kind != Kind::bind || step->instead) return;
     if (step->path != folder || !step->writable) return put(Kind::mirror, folder);
-    notes_.push_back("it can change the folder " + folder + ", which contains the gateway's file " +
-                     file + "; if another program replaces that file, the server can read and " +
-                     "change the new one until it restarts; move the gateway's file");
+    notes_.push_back(note_of_replacements(folder, file));
   }
 
   // Makes a folder read-only if it is in a writable folder. If the gateway reads a file through a
@@ -303,17 +316,18 @@ class Planner {
   void show_program() {
     const std::string found = normal_path(request_.program);
     if (!found.starts_with('/')) return;
-    const PathWalk walk = walk_path(found);
+    const PathWalk walk = walk_path(found, &named_budget_);
+    if (walk.given_up) ignored_.push_back(unresolved(found));
     if (!walk.exists) return;
     if (hidden_.are_reached(found, walk.end)) {
       ignored_.push_back(found + " is a symbolic link to a path that is hidden from servers");
     } else if (certain_.rejected(walk) == nullptr) {
-      show_code(walk);
+      show_code(walk, true);
     } else if (is_covered(walk.end)) {
       // A server may have chosen the target, as in the `bin` folder of a Python environment. Only
       // an installation is made visible as a whole, not a project.
       const bool installed = base_of(parent_of(walk.end)) == "bin";
-      if (installed) return show_package(walk.end);
+      if (installed) return show_package(walk.end, true);
       show(walk.end, false);
     }
   }
@@ -321,11 +335,11 @@ class Planner {
   // Makes a program file and its package visible, and also the package of a link to the file, as in
   // a Python environment. They are visible only at their real paths, where the hidden paths in them
   // are hidden. Other links of the walk are created as links.
-  void show_code(const PathWalk &walk) {
+  void show_code(const PathWalk &walk, bool certainly) {
     const auto last = std::find_if(walk.links.begin(), walk.links.end(),
                                    [](const PathWalk::Link &link) { return link.last; });
-    if (last != walk.links.end()) show_package(last->at);
-    show_package(walk.end);
+    if (last != walk.links.end()) show_package(last->at, certainly);
+    show_package(walk.end, certainly);
     for (const PathWalk::Link &link : walk.links) {
       if (!is_covered(link.at) || nearest_step(steps_, link.at)->kind == Kind::bind) continue;
       put(Kind::link, link.at);
@@ -334,12 +348,18 @@ class Planner {
   }
 
   // The parent folders of `file` must not contain links.
-  void show_package(const std::string &file) {
+  void show_package(const std::string &file, bool certainly) {
     if (!is_covered(file)) return;
-    const std::string root = code_root(file, homes_.all());
-    if (!homes_.are_within(root) && !is_closed(root)) return show(root, false);
+    const auto [folder, wanted] = folder_of_program(file, certainly, homes_, hidden_.all(),
+                                                    certain_.outermost(parent_of(file)));
     std::error_code none;
-    if (!std::filesystem::is_symlink(file, none)) show(file, false);
+    if (!folder.empty()) {
+      show(folder, false);
+    } else if (!std::filesystem::is_symlink(file, none)) {
+      show(file, false);
+    }
+    if (wanted.empty()) return;
+    notes_.push_back(note_of_program(wanted, folder.empty() ? file : folder));
   }
 
   // These files may be symbolic links into a hidden folder, so their targets are made visible.
@@ -359,10 +379,11 @@ class Planner {
   void find_changeable(const std::vector<Named> &named) {
     for (const Named &name : named) {
       const std::string &end = name.walk.end;
+      if (name.walk.given_up) continue;  // it is not granted
       if (name.as == Named::As::readable || hidden_.are_reached(name.path, end)) continue;
       if (name.walk.exists && is_folder(end)) {
         if (name.as == Named::As::writable || may_grant_folder(end)) certain_.add(end);
-      } else if (name.as == Named::As::argument && !(name.walk.exists && is_code(end))) {
+      } else if (name.as == Named::As::argument && name.kind == FileKind::data) {
         if (may_grant_around(parent_of(end))) certain_.add(parent_of(end));
       }
     }
@@ -412,13 +433,14 @@ class Planner {
   void grant(const Named &name) {
     const std::string &real = name.walk.end;
     const bool found = name.walk.exists;
-    const bool code = name.as == Named::As::argument && found && is_code(real);
+    const bool code = name.kind != FileKind::data;
+    if (name.walk.given_up) return ignored_.push_back(unresolved(name.path));
     if (name.as == Named::As::folder && (!found || homes_.is_home(real) || !is_folder(real)))
       return;
     if (!may_follow(name, code) || !may_search(name.walk)) return;
     switch (name.as) {
       case Named::As::argument:
-        return found ? grant_argument(name.walk, code) : grant_new_file(name.path, real);
+        return found ? grant_argument(name) : grant_new_file(name.path, real);
       case Named::As::folder:
         return grant_folder(real);
       case Named::As::readable:
@@ -428,12 +450,12 @@ class Planner {
     }
   }
 
-  void grant_argument(const PathWalk &walk, bool code) {
-    const std::string &real = walk.end;
+  void grant_argument(const Named &name) {
+    const std::string &real = name.walk.end;
     if (is_folder(real)) {
       grant_folder(real);
-    } else if (code) {
-      show_code(walk);
+    } else if (name.kind != FileKind::data) {
+      show_code(name.walk, name.kind == FileKind::script);
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {
@@ -461,7 +483,7 @@ class Planner {
     show(real, true);
     const bool in_hidden =
         std::any_of(excluded_places().begin(), excluded_places().end(),
-                    [&](const auto &at) { return is_within(real, at) && !is_shared(at); });
+                    [&](const auto &at) { return is_within(real, at) && !hidden_.is_shared(at); });
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
                      ", but not replace it or create files beside it: " + folder + shared_because +
@@ -483,18 +505,10 @@ class Planner {
   // inside one.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || homes_.are_within(folder)) return false;
-    return std::none_of(excluded_places().begin(), excluded_places().end(),
-                        [&](const std::string &at) {
-                          return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
-                        });
-  }
-
-  bool is_shared(const std::string &at) const {
-    return std::any_of(homes_.all().begin(), homes_.all().end(), [&](const std::string &home) {
-      const auto names = shared_at_home();
-      return std::any_of(names.begin(), names.end(),
-                         [&](std::string_view name) { return at == joined(home, name); });
-    });
+    return std::none_of(
+        excluded_places().begin(), excluded_places().end(), [&](const std::string &at) {
+          return is_within(at, folder) || (is_within(folder, at) && !hidden_.is_shared(at));
+        });
   }
 
   // The gateway's own files are not included: cover_own() hides them even in a granted folder.
@@ -526,28 +540,9 @@ class Planner {
   }
 
   void fill_mirror(const std::string &folder) {
-    std::size_t count = 0, left_out = 0;
-    std::error_code error;
-    for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
-      const std::string path = found.path().string();
-      const bool hidden = hidden_.all().contains(path) && !named_links_.contains(path);
-      if (hidden || steps_.contains(path)) continue;
-      if (++count > most_mirrored) {
-        ++left_out;
-        continue;
-      }
-      std::error_code gone;
-      const bool link = found.is_symlink(gone);
-      if (!link && found.is_socket(gone)) continue;  // a read-only mount can be connected to
-      put(link ? Kind::link : Kind::entry, path);
-      ViewStep &step = steps_[path];
-      step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
-      step.folder = !link && found.is_directory(gone);
-    }
+    const std::size_t left_out = add_entries(folder, hidden_.all(), named_links_, &steps_);
     if (left_out == 0) return;
-    notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
-                     std::to_string(left_out) +
-                     " are not visible to the server (add those that it needs to sandbox_paths)");
+    notes_.push_back(note_of_entries(folder, most_mirrored, left_out));
   }
 
   // ---- the result ----------------------------------------------------------------------------
@@ -563,10 +558,12 @@ class Planner {
     };
     for (const std::string &place : hidden_.all()) add_if_in_scratch(place, parent_of(place));
     for (const std::string &home : homes_.all()) add_if_in_scratch(home, home);
-    for (std::size_t i = 0; i < gateways_links_; ++i) {
-      const auto &[link, end] = hidden_.links()[i];
-      const bool hidden = hidden_.all().contains(end);
-      if (hidden && certain_.can_change(link)) view.keep_hidden.push_back(end);
+    for (std::size_t i = 0; i < gateways_walks_; ++i) {
+      const PathWalk &walk = hidden_.walks()[i];
+      if (!hidden_.all().contains(walk.end)) continue;
+      for (const PathWalk::Link &link : walk.links) {
+        if (certain_.can_change(walk, link)) view.keep_hidden.push_back(walk.end);
+      }
     }
     order_steps(&steps_, &view);
     return view;
@@ -576,8 +573,9 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;  // the gateway's HOME, which contains the caches; may be empty
   HomeFolders homes_;
-  // The first `gateways_links_` of hidden_.links() do not come from the server's definition.
-  std::size_t gateways_links_ = 0;
+  // The first `gateways_walks_` of hidden_.walks() do not come from the server's definition.
+  std::size_t gateways_walks_ = 0;
+  WalkBudget hidden_budget_, named_budget_;  // for paths to hide, and for those that are named
   // The folders that servers can change. `possible_` also contains those that a link in the
   // definition's paths may have replaced.
   LinkRule certain_, possible_;

@@ -1,5 +1,7 @@
 // Tests which paths a planned view grants if named paths contain symbolic links, which servers may
 // have created.
+#include <sys/resource.h>
+
 #include <functional>
 
 #include "sandbox/child_view_place.hpp"
@@ -224,4 +226,111 @@ TEST_CASE("code behind the user's links has only its real path, at which its sec
     INFO(link);
     CHECK(std::count(links.begin(), links.end(), link) == 1);
   }
+}
+
+namespace {
+
+// Creates a deep folder with a chain of links in it, as a server can do in a folder that it may
+// write. Returns the first link.
+std::string chain_of_links(const Place &p, const std::string &name) {
+  std::string deep = p.at(name);
+  for (int i = 0; i < 150; ++i) deep += "/d";
+  fs::create_directories(deep);
+  for (int i = 0; i < 30; ++i) {
+    fs::create_symlink(i == 29 ? deep : deep + "/" + std::to_string(i + 1),
+                       deep + "/" + std::to_string(i));
+  }
+  return deep + "/0";
+}
+
+}  // namespace
+
+TEST_CASE("a name that leads through a long chain of links is not granted") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string first = chain_of_links(p, "granted");
+  for (const char *name : {"granted/db0", "granted/db1", "granted/db2"}) {
+    p.policy.args.push_back(p.link(name, first));
+  }
+  p.policy.args.push_back(p.file("project/file"));
+  p.policy.env_values = {p.at("granted/db0/missing")};
+  SECTION("as the program, too") {
+    p.request.program = p.at("granted/db0");
+    p.policy.cwd = p.at("granted/db1");
+  }
+  SECTION("in a folder that another server can change") {
+    p.request.changeable = {p.at("granted")};
+  }
+  p.plan();
+  CHECK(p.view.refused.empty());
+  CHECK(p.grants(p.at("project")));
+  CHECK_FALSE(p.reaches(p.at("granted/d")));
+  for (const std::string &name : {p.policy.args[0], p.policy.args[1], p.policy.args[2],
+                                  p.policy.env_values[0], p.request.program}) {
+    INFO(name);
+    CHECK((name == "/bin/sh" || p.reports("it is not known where " + name + " leads")));
+  }
+}
+
+TEST_CASE("a server is not started if it is unknown where a hidden path leads") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string first = chain_of_links(p, "granted");
+  KnownPlaces places;
+  p.request.places = GENERATE_REF(static_cast<KnownPlaces *>(nullptr), &places);
+  p.policy.args = {p.at(".config"), p.at("granted")};
+  p.file(".config/other");
+  p.plan();
+  CHECK(p.view.refused.empty());
+  std::string name;
+  SECTION("a credential") {
+    name = p.link(".config/gh", first);
+  }
+  SECTION("of several, the first one") {
+    name = p.link(".config/op", first);
+    p.link(".config/gh", first);
+  }
+  SECTION("a folder above a credential") {
+    p.link(".config/git", first);
+    name = p.at(".config/git");
+  }
+  SECTION("a file of the gateway") {
+    name = p.link("granted/gateway.json", first);
+    p.request.own = {name};
+  }
+  SECTION("the definition's HOME") {
+    name = p.policy.home = p.link("granted/home", first);
+  }
+  SECTION("a credential in the definition's HOME") {
+    p.policy.home = p.at("granted/home");
+    name = p.link("granted/home/.ssh", first);
+  }
+  places.refresh(KnownPlaces::fresh_ns * 4);
+  p.plan();
+  INFO(name << ": " << p.view.refused);
+  CHECK(p.view.refused.starts_with("it is not known where " + name + " leads"));
+}
+
+TEST_CASE("a server is not started if file descriptors are lacking while its view is planned") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  KnownPlaces places;
+  p.request.places = &places;
+  p.file(".config/other");
+  p.policy.args = {p.at(".config"), p.file("granted/file")};
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  p.plan();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_FALSE(p.view.refused.empty());
+  if (p.policy.mode == Mode::strict) CHECK(p.view.refused.starts_with("the entries of / could"));
+  if (fs::exists("/etc/ssh") && (p.request.user == 0 || p.policy.mode == Mode::strict)) {
+    CHECK(p.kind("/etc/ssh") == Kind::empty_folder);
+  }
+  p.plan();
+  CHECK(p.view.refused.empty());
+  CHECK_FALSE(p.kind("/etc/ssh") == Kind::empty_folder);
+  CHECK(p.grants(p.at(".config")));
 }

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "sandbox/child_view_place.hpp"
+#include "sandbox/folder_entries.hpp"
 #include "sandbox/grant_record.hpp"
 
 using namespace bulkhead;
@@ -79,10 +80,10 @@ TEST_CASE("a server for which too many folders would have to be mounted is not s
   };
   CHECK(chain(257) == 256);
   CHECK(p.view.refused.empty());
-  for (const std::size_t length : {258, 1000}) {
-    CHECK(chain(length) == 0);
-    CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("granted") + " contain "));
-  }
+  CHECK(chain(1000) == 0);
+  CHECK(p.view.refused.starts_with("it is not known where " + p.at(".config/gh") + " leads"));
+  CHECK(chain(258) == 0);
+  CHECK(p.view.refused.starts_with("more than 256 folders in " + p.at("granted") + " contain "));
   p.policy.args = {p.at(".config")};
   p.plan();
   CHECK(p.view.refused.empty());
@@ -362,4 +363,99 @@ TEST_CASE("a link hides no system file and no program") {
   // A target that was recorded earlier.
   p.request.also_hidden = {real};
   CHECK(kinds() == before);
+}
+
+TEST_CASE("a folder whose entries cannot be read is reported") {
+  Place p;
+  p.file("folder/one");
+  p.file("folder/two");
+  std::size_t count = 0;
+  const auto use = [&](const fs::directory_entry &) { ++count; };
+  CHECK(for_each_entry(p.at("folder"), use));
+  CHECK(count == 2);
+  CHECK(for_each_entry(p.at("missing"), use));
+  CHECK(for_each_entry(p.at("folder/one"), use));
+  fs::permissions(p.at("folder"), fs::perms::none);
+  const bool may = is_searchable(p.at("folder"));
+  CHECK(for_each_entry(p.at("folder"), use) == may);
+  fs::permissions(p.at("folder"), fs::perms::owner_all);
+}
+
+TEST_CASE("another spelling of a hidden path is hidden in a mirrored folder") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  // Hard links are the same file, like two spellings in a folder that ignores case.
+  const auto spell = [&](const std::string &name, const std::string &other) {
+    fs::create_directories(fs::path(p.at(other)).parent_path());
+    fs::create_hard_link(p.file(name), p.at(other));
+  };
+  spell(".netrc", ".NetRC");
+  spell(".npmrc", ".NPMRC");
+  spell(".config/pip/pip.conf", ".config/pip/PIP.conf");
+  spell(".local/share/uv/credentials", ".local/share/uv/credential\u017f");
+  spell("notes", "NOTES");
+  p.file(".SSH/file");  // a different folder
+  p.file(".config/pip/other");
+  p.file("project/sub/file");
+  p.file("PROJECT/file");
+  p.policy.read = {p.at("project/sub")};
+  p.plan();
+  for (const char *name : {".NetRC", ".NPMRC", ".config/pip/PIP.conf",
+                           ".local/share/uv/credential\u017f", ".ssh", ".netrc"}) {
+    INFO(name);
+    CHECK_FALSE(p.shows(p.at(name)));
+  }
+  if (p.policy.mode == Mode::strict) return;
+  for (const char *name : {".SSH", "notes", "NOTES", ".config/pip/other", "project", "PROJECT"}) {
+    INFO(name);
+    CHECK(p.kind(p.at(name)) == Kind::entry);
+  }
+}
+
+TEST_CASE("a home directory that is a system folder is reported") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  const std::string home = GENERATE("/", "/usr/bin", "/etc");
+  const auto note = "the home directory " + home + " is a system folder";
+  SECTION("of the gateway") {
+    p.request.home = home;
+  }
+  SECTION("of the account") {
+    p.request.homes = {home};
+  }
+  SECTION("of the definition") {
+    p.policy.home = home;
+  }
+  p.plan();
+  CHECK(p.notes(note) == p.request.homes.empty());
+}
+
+TEST_CASE("the credentials in a system folder that is a home directory are hidden") {
+  const std::string home = "/usr/local";
+  if (::geteuid() != 0 || !is_folder(home)) return;
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", home.c_str(), "tmpfs", 0, nullptr) != 0) {
+    WARN("SKIP: this process may not mount");
+    return;
+  }
+  fs::create_directories(home + "/.ssh");
+  fs::create_directories(home + "/.config/gh");
+  fs::create_directories(home + "/bin");
+  SECTION("of the gateway") {
+    p.request.home = home;
+  }
+  SECTION("of the account") {
+    p.request.homes = {home};
+  }
+  SECTION("of the definition") {
+    p.policy.home = home;
+  }
+  p.plan();
+  ::umount2(home.c_str(), MNT_DETACH);
+  CHECK_FALSE(p.shows(home + "/.ssh"));
+  CHECK_FALSE(p.shows(home + "/.config/gh"));
+  CHECK(p.kind(home + "/bin") == Kind::entry);
 }

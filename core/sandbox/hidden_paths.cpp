@@ -27,7 +27,7 @@ bool may_be_read_by_all(const std::string &path) {
 }  // namespace
 
 std::string HiddenPaths::real(const std::string &path) const {
-  return places_ == nullptr ? real_path(path) : places_->real(path);
+  return places_ == nullptr ? real_path(path, budget_) : places_->real(path, budget_);
 }
 
 HiddenPaths::Place HiddenPaths::look_up(const std::string &path) const {
@@ -55,7 +55,8 @@ std::string HiddenPaths::add(const std::string &path) {
 }
 
 std::string HiddenPaths::add_linked(const std::string &path) {
-  const PathWalk walk = walk_path(path);
+  walks_.push_back(walk_path(path, budget_));
+  const PathWalk &walk = walks_.back();
   const auto add_one = [&](const std::string &place) {
     if (homes_.of_gateway_are_within(place)) return;
     all_.insert(place);
@@ -63,8 +64,8 @@ std::string HiddenPaths::add_linked(const std::string &path) {
   };
   for (const PathWalk::Link &link : walk.links) {
     link.last ? add_one(link.at) : add_target(link.at);
-    links_.emplace_back(link.at, walk.end);
   }
+  if (walk.given_up) return {};
   // A server may have created the link.
   if (!walk.links.empty() && is_required(walk.end)) return {};
   add_one(walk.end);
@@ -79,6 +80,7 @@ std::string HiddenPaths::add_linked(const std::string &path) {
 void HiddenPaths::require(const std::string &path, const LinkRule &rule) {
   const PathWalk walk = walk_path(path);
   required_.push_back(path);
+  if (walk.given_up) return;
   if (rule.rejected(walk) == nullptr) required_.push_back(walk.end);
 }
 
@@ -91,7 +93,7 @@ bool HiddenPaths::is_required(const std::string &path) const {
 
 void HiddenPaths::add_target(const std::string &link) {
   if (!homes_.contain(link)) return;
-  const std::string folder = real_path(link);
+  const std::string folder = real_path(link, budget_);
   const bool elsewhere = is_folder(folder) && !homes_.contain(folder);
   if (elsewhere && !homes_.are_within(folder) && !is_closed(folder)) tops_.push_back(folder);
 }
@@ -105,6 +107,14 @@ bool HiddenPaths::are_reached(const std::string &path, const std::string &end) c
     return std::none_of(names_.begin(), names_.end(), [&](const auto &name) {
       return name.first == place && is_within(text, name.second);
     });
+  });
+}
+
+bool HiddenPaths::is_shared(const std::string &path) const {
+  const auto names = shared_at_home();
+  return std::any_of(homes_.all().begin(), homes_.all().end(), [&](const std::string &home) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return path == joined(home, name); });
   });
 }
 

@@ -9,14 +9,18 @@
 
 #include "sandbox/home_folders.hpp"
 #include "sandbox/link_rule.hpp"
+#include "sandbox/path_walk.hpp"
 #include "sandbox/paths.hpp"
 
 namespace bulkhead {
 
 class HiddenPaths {
  public:
-  // The arguments are borrowed. `places` may be null.
-  HiddenPaths(const HomeFolders &homes, KnownPlaces *places) : homes_(homes), places_(places) {}
+  // The arguments are borrowed. `places` may be null. The budget limits the paths that are resolved
+  // in order to hide something. If one of them fails, the server must not start, because something
+  // may not be hidden.
+  HiddenPaths(const HomeFolders &homes, KnownPlaces *places, WalkBudget *budget)
+      : homes_(homes), places_(places), budget_(budget) {}
 
   // Adds a path, which need not exist. Ignores the home directories of the gateway and folders that
   // contain one. If a link leads to a required path, only the link is added. If a folder may not be
@@ -37,10 +41,12 @@ class HiddenPaths {
   const std::set<std::string> &all() const noexcept { return all_; }
   // Also the folders in these home directories that several programs share.
   std::set<std::string> all_and_shared(const std::vector<std::string> &homes) const;
+  // Returns true if a path is such a folder.
+  bool is_shared(const std::string &path) const;
   // Folders outside the home directories to which a folder in a home directory is a link.
   const std::vector<std::string> &tops() const noexcept { return tops_; }
-  // The links that lead to hidden paths, each with the path without links.
-  const std::vector<std::pair<std::string, std::string>> &links() const noexcept { return links_; }
+  // The walks of hidden paths that contain links.
+  const std::vector<PathWalk> &walks() const noexcept { return walks_; }
 
   // Returns true if a path leads through symbolic links to a home directory or a hidden path and
   // does not itself name that place. `end` is the path without links.
@@ -63,9 +69,11 @@ class HiddenPaths {
 
   const HomeFolders &homes_;
   KnownPlaces *const places_;
+  WalkBudget *const budget_;
   std::set<std::string> all_;
   // For each hidden path that is reached through a link: the path and its name with links.
-  std::vector<std::pair<std::string, std::string>> names_, links_;
+  std::vector<std::pair<std::string, std::string>> names_;
+  std::vector<PathWalk> walks_;
   std::vector<std::string> tops_, required_;
 };
 

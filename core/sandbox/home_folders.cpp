@@ -6,8 +6,8 @@
 #include "sandbox/system_folders.hpp"
 
 namespace bulkhead {
-void HomeFolders::add(const std::string &home) {
-  add_servers(home, real_path(home));
+void HomeFolders::add(const std::string &home, WalkBudget *budget) {
+  add_servers(home, real_path(home, budget));
   gateways_ = all_.size();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sandbox/path_walk.hpp"
 #include "sandbox/same_mounts.hpp"
 
 namespace bulkhead {
@@ -18,7 +19,7 @@ class HomeFolders {
 
   // Adds a home directory and the other paths at which it is mounted. Ignores a path that is not a
   // folder, is "/", or is in a system folder.
-  void add(const std::string &home);
+  void add(const std::string &home, WalkBudget *budget);
   // Adds the home directory from a server's definition in the same way. `real` is its path without
   // links. Must be called after every add().
   void add_servers(const std::string &home, const std::string &real);

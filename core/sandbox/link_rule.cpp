@@ -21,43 +21,51 @@ bool identify(const std::string &path, std::pair<dev_t, ino_t> *out) {
 void LinkRule::add(std::string folder) {
   if (std::find(folders_.begin(), folders_.end(), folder) != folders_.end()) return;
   folders_.push_back(std::move(folder));
-  known_.clear();
 }
 
-// Returns those of the folders that are equal to `path` or contain it.
-std::vector<LinkRule::Identity> LinkRule::around(const std::string &path) const {
-  if (known_.empty()) {
-    for (const std::string &folder : folders_) {
-      Identity identity;
-      if (identify(folder, &identity)) known_.push_back(identity);
-    }
-  }
-  std::vector<Identity> out;
-  for (std::string at = path;; at = parent_of(at)) {
+void LinkRule::identify_folders() const {
+  for (; identified_ < folders_.size(); ++identified_) {
     Identity identity;
-    if (identify(at, &identity) &&
-        std::find(known_.begin(), known_.end(), identity) != known_.end()) {
-      out.push_back(identity);
-    }
-    if (at == "/") return out;
+    if (identify(folders_[identified_], &identity)) known_.insert(identity);
   }
+}
+
+// Returns those of the folders that are equal to this folder of the walk or contain it.
+std::set<LinkRule::Identity> LinkRule::around(const PathWalk &walk, std::size_t folder) const {
+  identify_folders();
+  std::set<Identity> out;
+  for (std::size_t at = folder; at < walk.folders.size(); at = walk.folders[at].above) {
+    const Identity identity{walk.folders[at].device, walk.folders[at].inode};
+    if (known_.contains(identity)) out.insert(identity);
+    if (at == 0) break;
+  }
+  return out;
 }
 
 const PathWalk::Link *LinkRule::rejected(const PathWalk &walk) const {
   if (walk.links.empty()) return nullptr;
-  const std::vector<Identity> end = around(walk.end);
+  const std::set<Identity> end = around(walk, walk.innermost);
   for (const PathWalk::Link &link : walk.links) {
-    const std::string folder = parent_of(link.at);
-    if (distrust_all_ && !is_within(walk.end, folder)) return &link;
-    for (const Identity &identity : around(folder)) {
-      if (std::find(end.begin(), end.end(), identity) == end.end()) return &link;
-    }
+    if (distrust_all_ && !is_within(walk.end, parent_of(link.at))) return &link;
+    const std::set<Identity> start = around(walk, link.folder);
+    if (!std::includes(end.begin(), end.end(), start.begin(), start.end())) return &link;
   }
   return nullptr;
 }
 
-bool LinkRule::can_change(const std::string &path) const {
-  return !around(parent_of(path)).empty();
+std::string LinkRule::outermost(const std::string &folder) const {
+  if (distrust_all_) return folder;
+  identify_folders();
+  std::string out;
+  for (std::string at = folder;; at = parent_of(at)) {
+    Identity identity;
+    if (identify(at, &identity) && known_.contains(identity)) out = at;
+    if (at == "/") return out;
+  }
+}
+
+bool LinkRule::can_change(const PathWalk &walk, const PathWalk::Link &link) const {
+  return !around(walk, link.folder).empty();
 }
 
 }  // namespace bulkhead

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,15 +29,20 @@ class LinkRule {
 
   // Returns a link of `walk` that must not be followed, or null if there is none.
   const PathWalk::Link *rejected(const PathWalk &walk) const;
-  // Returns true if a server can change the entry `path` of a folder.
-  bool can_change(const std::string &path) const;
+  // Returns true if a server can change this link of `walk`.
+  bool can_change(const PathWalk &walk, const PathWalk::Link &link) const;
+  // Returns the outermost folder around a folder, or the folder itself, that a server may be able
+  // to change. Returns an empty string if there is none.
+  std::string outermost(const std::string &folder) const;
 
  private:
   using Identity = std::pair<dev_t, ino_t>;
-  std::vector<Identity> around(const std::string &path) const;
+  void identify_folders() const;
+  std::set<Identity> around(const PathWalk &walk, std::size_t folder) const;
 
   std::vector<std::string> folders_;
-  mutable std::vector<Identity> known_;  // the folders' identities, once a link was found
+  mutable std::set<Identity> known_;  // the identities of the first `identified_` folders
+  mutable std::size_t identified_ = 0;
   bool distrust_all_ = false;
 };
 

@@ -90,6 +90,53 @@ TEST_CASE("a walk reports where a missing path would be") {
   CHECK(walk_path("/").end == "/");
 }
 
+TEST_CASE("a walk is given up if it has too many components") {
+  const Folder f;
+  const auto depth = static_cast<std::size_t>(std::count(f.path.begin(), f.path.end(), '/'));
+  std::string deep = f.path;
+  for (std::size_t i = depth; i < PathWalk::most_components; ++i) deep += "/d";
+  fs::create_directories(deep + "/d");
+  CHECK(walk_path(deep).exists);
+  CHECK(walk_path(deep).end == real_path(deep));
+  CHECK_FALSE(walk_path(deep).given_up);
+  // The last of several links exceeds the limit.
+  f.link("first", "second");
+  f.link("second", deep);
+  for (const std::string &path : {deep + "/d", f.path + "/first", f.path + "/second/missing"}) {
+    const PathWalk walk = walk_path(path);
+    CHECK(walk.given_up);
+    CHECK_FALSE(walk.exists);
+    CHECK(real_path(path).empty());
+  }
+  CHECK(walk_path(f.path + "/first").links.size() == 2);
+  f.file("a/file");
+  f.file("b/file");
+  WalkBudget budget;
+  budget.left = depth + 3;
+  CHECK(walk_path(f.path + "/a", &budget).exists);
+  CHECK(budget.left == 2);
+  CHECK(budget.failed.empty());
+  CHECK(walk_path(f.path + "/b", &budget).given_up);
+  CHECK(budget.failed == f.path + "/b");
+  KnownPlaces places;
+  CHECK(places.real(f.path + "/first", &budget).empty());
+  CHECK(places.real(f.path + "/a") == f.path + "/a");
+}
+
+TEST_CASE("a walk that lacks file descriptors leads to an unknown place") {
+  const Folder f;
+  f.file("folder/file");
+  f.link("link", "folder/file");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const PathWalk walk = walk_path(f.path + "/link");
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(walk.given_up);
+  CHECK_FALSE(walk.exists);
+}
+
 TEST_CASE("a link in a folder that servers can change must stay in that folder") {
   const Folder f;
   f.file("granted/sub/file");
@@ -118,8 +165,14 @@ TEST_CASE("a link in a folder that servers can change must stay in that folder")
   CHECK(rejects("alias/outside") == "granted/outside");
   CHECK(rejects("granted/away/secret") == "granted/away");
   CHECK(rejects("granted/away/missing") == "granted/away");
-  CHECK(rule.can_change(f.path + "/granted/sub/up"));
-  CHECK_FALSE(rule.can_change(f.path + "/granted"));
+  const auto can_change = [&](const std::string &name) {
+    const PathWalk walk = walk_path(f.path + "/" + name);
+    return rule.can_change(walk, walk.links.at(0));
+  };
+  CHECK(can_change("granted/sub/up"));
+  CHECK_FALSE(can_change("alias"));
+  CHECK(rule.outermost(f.path + "/granted/sub") == f.path + "/granted");
+  CHECK(rule.outermost(f.path).empty());
   // A server that can change only the inner folder must not reach the rest of the outer folder.
   rule.add(f.path + "/granted/sub");
   CHECK(rejects("granted/sub/up") == "granted/sub/up");

@@ -9,6 +9,9 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
+
+#include "sandbox/path_walk.hpp"
 
 namespace bulkhead {
 
@@ -61,7 +64,11 @@ bool means_missing(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
 
-std::string real_path(const std::string &path) {
+std::string real_path(const std::string &path, WalkBudget *budget) {
+  if (path.starts_with('/')) {
+    PathWalk walk = walk_path(path, budget);
+    return walk.exists ? std::move(walk.end) : std::string();
+  }
   char buffer[PATH_MAX];
   return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
 }
@@ -72,22 +79,26 @@ void KnownPlaces::refresh(std::uint64_t now_ns) {
   since_ns_ = now_ns;
 }
 
-std::string KnownPlaces::real(const std::string &path) {
-  if (path.size() < 2 || !path.starts_with('/') || path.ends_with('/')) return real_path(path);
+std::string KnownPlaces::real(const std::string &path, WalkBudget *budget) {
+  if (path.size() < 2 || !path.starts_with('/') || path.ends_with('/')) {
+    return real_path(path, budget);
+  }
   if (const auto at = known_.find(path); at != known_.end()) return at->second;
-  std::string found = look_up(path);
-  if (known_.size() < most) known_.emplace(path, found);
+  WalkBudget own;
+  if (budget == nullptr) budget = &own;
+  std::string found = look_up(path, budget);
+  if (known_.size() < most && budget->failed.empty()) known_.emplace(path, found);
   return found;
 }
 
 // Resolves one component at a time so that each shared parent is looked up only once.
-std::string KnownPlaces::look_up(const std::string &path) {
+std::string KnownPlaces::look_up(const std::string &path, WalkBudget *budget) {
   const std::string above = parent_of(path);
-  const std::string folder = above == "/" ? above : real(above);
+  const std::string folder = above == "/" ? above : real(above, budget);
   if (folder.empty()) return {};
   std::string at = joined(folder, base_of(path));
   char link[1];
-  if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
+  if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path, budget);
   return errno == EINVAL ? at : std::string();  // EINVAL: the path exists and is not a link
 }
 

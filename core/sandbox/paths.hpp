@@ -15,6 +15,8 @@
 
 namespace bulkhead {
 
+struct WalkBudget;
+
 // ---- text -----------------------------------------------------------------------------------
 
 std::string joined(const std::string &folder, std::string_view name);
@@ -40,8 +42,8 @@ bool is_searchable(const std::string &folder);
 bool means_missing(int error) noexcept;
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the
-// path does not exist.
-std::string real_path(const std::string &path);
+// path does not exist, or if its walk was given up (path_walk.hpp).
+std::string real_path(const std::string &path, WalkBudget *budget = nullptr);
 
 // Caches the resolved locations of paths that are looked up for every view (secrets, services,
 // caches), so servers that start together share the look-ups. All entries expire together,
@@ -55,11 +57,11 @@ class KnownPlaces {
   // Clears the cache if it has expired. Must be called before a view is planned.
   void refresh(std::uint64_t now_ns);
   // Returns the same result as real_path(), possibly from the cache. `path` must be absolute and
-  // must not contain "." or "..".
-  std::string real(const std::string &path);
+  // must not contain "." or "..". Caches nothing for a budget that is exceeded.
+  std::string real(const std::string &path, WalkBudget *budget = nullptr);
 
  private:
-  std::string look_up(const std::string &path);
+  std::string look_up(const std::string &path, WalkBudget *budget);
   std::unordered_map<std::string, std::string> known_;
   std::uint64_t since_ns_ = 0;
 };

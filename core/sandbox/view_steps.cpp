@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "base/owned_fd.hpp"
+#include "sandbox/folder_entries.hpp"
 
 namespace bulkhead {
 namespace {
@@ -31,6 +34,48 @@ void make_place(const std::string &own, const std::string &below, bool folder) {
   }
 }
 
+// Recognizes entries of a folder that are another spelling of a path with a step, or of a hidden
+// path: in a folder that ignores case, ".SSH" is the same file as ".ssh".
+class OtherSpellings {
+ public:
+  OtherSpellings(const std::string &folder, const std::set<std::string> &hidden,
+                 const ViewSteps &steps) {
+    const std::string start = joined(folder, "");
+    for (auto at = hidden.lower_bound(start); at != hidden.end() && at->starts_with(start); ++at) {
+      add(*at, start.size());
+    }
+    for (auto at = steps.lower_bound(start); at != steps.end() && at->first.starts_with(start);
+         ++at) {
+      add(at->first, start.size());
+    }
+  }
+
+  bool contain(const std::string &path) const {
+    const std::string name(base_of(path));
+    const bool ascii =
+        std::none_of(name.begin(), name.end(), [](char c) { return (c & 0x80) != 0; });
+    if (!names_.contains(folded(name)) && ascii) return false;
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 && files_.contains({info.st_dev, info.st_ino});
+  }
+
+ private:
+  // Adds a path if it is directly in the folder.
+  void add(const std::string &path, std::size_t start) {
+    struct stat info{};
+    if (path.size() == start || path.find('/', start) != std::string::npos) return;
+    names_.insert(folded(path.substr(start)));
+    if (::lstat(path.c_str(), &info) == 0) files_.insert({info.st_dev, info.st_ino});
+  }
+  static std::string folded(std::string name) {
+    for (char &c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return name;
+  }
+
+  std::set<std::string> names_;
+  std::set<std::pair<dev_t, ino_t>> files_;
+};
+
 bool hides(const ViewStep &step) {
   return step.kind == StepKind::empty_folder || step.kind == StepKind::empty_file;
 }
@@ -42,10 +87,18 @@ bool is_changeable(const ViewStep *step) {
 
 }  // namespace
 
-const ViewStep *nearest_step(const ViewSteps &steps, std::string path) {
-  for (;; path = parent_of(path)) {
-    if (const auto found = steps.find(path); found != steps.end()) return &found->second;
+const ViewStep *nearest_step(const ViewSteps &steps, std::string_view path) {
+  for (;;) {
+    auto found = steps.upper_bound(path);
+    if (found == steps.begin()) return nullptr;
+    --found;  // the last step up to the path; every step for a parent of the path is a prefix of it
+    const std::string_view key = found->first;
+    if (is_within(path, key)) return &found->second;
     if (path == "/") return nullptr;
+    const auto differ = std::mismatch(key.begin(), key.end(), path.begin(), path.end()).second;
+    std::size_t end = static_cast<std::size_t>(differ - path.begin());
+    if (end == path.size() || path[end] != '/') end = path.rfind('/', end == 0 ? 0 : end - 1);
+    path = end == 0 || end == std::string_view::npos ? std::string_view("/") : path.substr(0, end);
   }
 }
 
@@ -64,6 +117,31 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
     }
   }
   return folders;
+}
+
+std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
+                        const std::set<std::string> &named_links, ViewSteps *steps) {
+  std::size_t count = 0, left_out = 0;
+  const OtherSpellings others(folder, hidden, *steps);
+  for_each_entry(folder, [&](const auto &found) {
+    const std::string path = found.path().string();
+    const bool is_hidden = hidden.contains(path) && !named_links.contains(path);
+    if (is_hidden || steps->contains(path)) return;
+    if (!named_links.contains(path) && others.contain(path)) return;
+    if (++count > most_mirrored) {
+      ++left_out;
+      return;
+    }
+    std::error_code gone;
+    const bool link = found.is_symlink(gone);
+    if (!link && found.is_socket(gone)) return;  // a read-only mount can be connected to
+    ViewStep &step = (*steps)[path];
+    step.kind = link ? StepKind::link : StepKind::entry;
+    step.path = path;
+    step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
+    step.folder = !link && found.is_directory(gone);
+  });
+  return left_out;
 }
 
 std::string pin_parents(ViewSteps *steps) {

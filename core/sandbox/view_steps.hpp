@@ -1,9 +1,11 @@
 // Completes the steps of a planned view (child_view.hpp).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sandbox/child_view.hpp"
@@ -11,17 +13,24 @@
 namespace bulkhead {
 
 // The steps by path, so each folder precedes its contents.
-using ViewSteps = std::map<std::string, ViewStep>;
+using ViewSteps = std::map<std::string, ViewStep, std::less<>>;
 
 // Returns the step that determines whether a path is visible, which is the step for the path itself
 // or for its nearest parent. Returns null if there is none.
-const ViewStep *nearest_step(const ViewSteps &steps, std::string path);
+const ViewStep *nearest_step(const ViewSteps &steps, std::string_view path);
 
 // Returns the folders to mirror so that the places in them stay hidden: every folder in a top that
 // contains a place, and of the other places only the nearest parent. `tops` are the home
 // directories, and the targets of links in them.
 std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
                                         const std::set<std::string> &places);
+
+inline constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
+
+// Adds steps that show the entries of a mirrored folder, except sockets, hidden paths that are not
+// named links, and entries that have a step. Returns how many more than most_mirrored there are.
+std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
+                        const std::set<std::string> &named_links, ViewSteps *steps);
 
 // Prevents a server from moving away a hidden or read-only path in a folder that it can change, by
 // renaming one of the path's parents: mounts each parent onto itself, because a mount point cannot
