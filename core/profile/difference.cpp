@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
+constexpr std::string_view file_lost =
+    ": file is missing or not a plugin; the old version runs until a restart";
 
 // Limits that a reload cannot change, because plugins hold pointers to them or have copied them.
 // stderr_bytes is part of each server's definition, which the connector has already received.
@@ -46,10 +48,20 @@ bool file_differs(const PluginFile &was, const PluginFile &is) {
   return !is.mark.empty() && was.mark != is.mark;
 }
 
-void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next) {
+// A file that is pinned by a digest has no mark either, but it is not lost.
+bool is_lost(const PluginFile &was, const PluginUse &use, const PluginFile &is) {
+  return !was.mark.empty() && is.mark.empty() && use.sha256.empty();
+}
+
+void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
+                        std::vector<std::string> *out) {
   for (PluginUse &use : *next) {
     const PluginUse *was = find_same(now, use);
-    if (was != nullptr && use.file.mark.empty()) use.file = was->file;
+    if (was == nullptr || !use.file.mark.empty()) continue;
+    if (is_lost(was->file, use, use.file)) {
+      out->push_back("tools." + use.id + std::string(file_lost));
+    }
+    use.file = was->file;
   }
 }
 
@@ -60,6 +72,9 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
     const PluginUse *was = find_same(now, use);
     if (was == nullptr) continue;
     const PluginFile file = std::exchange(use.file, was->file);
+    if (is_lost(was->file, use, file)) {
+      out->push_back(std::string(group) + "." + use.id + std::string(file_lost));
+    }
     if (!file_differs(was->file, file)) continue;
     out->push_back(std::string(group) + "." + use.id + std::string(file_restart) +
                    (group == "policies" ? "; the old version stays in force until then" : ""));
@@ -75,6 +90,8 @@ void keep_connector_files(const Profile &now, Profile *next, std::vector<std::st
     const PluginFile is = std::exchange(next->connector_files[type], was);
     if (same && file_differs(was, is)) {
       out->push_back("connectors." + type + std::string(file_restart));
+    } else if (same && !was.mark.empty() && is.mark.empty()) {
+      out->push_back("connectors." + type + std::string(file_lost));
     }
   }
 }
@@ -219,7 +236,7 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
-  keep_unknown_files(now.tools, &next->tools);
+  keep_unknown_files(now.tools, &next->tools, &out);
   keep_fixed_files("transports", now.transports, &next->transports, &out);
   keep_fixed_files("policies", now.policies, &next->policies, &out);
   keep_fixed_files("telemetry", now.telemetry, &next->telemetry, &out);

@@ -166,8 +166,18 @@ TEST_CASE("a reload reports every plugin whose file has changed, and keeps the r
   CHECK(next.connector_files == now.connector_files);
   // The file cannot be read during the reload, so its mark is empty.
   next = with_mark("");
-  CHECK(keep_fixed(now, &next).empty());
+  const std::string lost =
+      ": file is missing or not a plugin; the old version runs until a restart";
+  CHECK(keep_fixed(now, &next) ==
+        std::vector<std::string>{"transports.t" + lost, "policies.rules" + lost,
+                                 "telemetry.t" + lost, "services.s" + lost,
+                                 "connectors.odd" + lost});
   CHECK(next.policies == now.policies);
+  CHECK(next.connector_files == now.connector_files);
+  // Files whose state was never known are not reported.
+  const Profile unknown = with_mark("");
+  next = with_mark("");
+  CHECK(keep_fixed(unknown, &next).empty());
 }
 
 TEST_CASE(
@@ -188,8 +198,14 @@ TEST_CASE(
   CHECK(!same_use(now.tools.at(0), next.tools.at(0)));
   CHECK(next.tools.at(1) == now.tools.at(1));
   next = with_mark("");
-  static_cast<void>(keep_fixed(now, &next));
+  const std::string lost =
+      ": file is missing or not a plugin; the old version runs until a restart";
+  CHECK(keep_fixed(now, &next) == std::vector<std::string>{"tools.a" + lost, "tools.b" + lost});
   CHECK(next.tools == now.tools);
+  // A file that is pinned by a digest has no mark.
+  next = with_mark("");
+  for (PluginUse &use : next.tools) use.sha256 = "00";
+  CHECK(keep_fixed(now, &next).empty());
 }
 
 TEST_CASE("a reload reports every changed section") {

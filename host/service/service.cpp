@@ -30,6 +30,19 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
   return out;
 }
 
+// Corrects the report's lines about plugin files: a new version of a plugin may have failed.
+std::vector<std::string> file_lines(
+    std::vector<std::string> files,
+    const std::vector<std::pair<std::string, std::string>> &not_connected) {
+  for (std::string &line : files) {
+    for (const auto &[name, reason] : not_connected) {
+      if (!line.starts_with("tools." + name + ":")) continue;
+      line = "tools." + name + ": file changed; new version does not run";
+    }
+  }
+  return files;
+}
+
 std::string disabled_text(const ServerDef &def) {
   std::string out = "server " + def.name + " is disabled";
   if (!def.disabled_reason.empty()) out += ": " + def.disabled_reason;
@@ -343,7 +356,9 @@ void Service::wait_settled() {
 void Service::on_host_status(const HostStatus &status) {
   const Job &job = *jobs_.front();
   if ((status.settled && status.drained) || reactor_.now_ns() >= job.deadline_ns) {
-    return finish(answer_with(Reloaded{job.report, job.notes, not_connected(status, job.report)}));
+    Reloaded done{job.report, job.notes, not_connected(status, job.report)};
+    done.report.files = file_lines(std::move(done.report.files), done.not_connected);
+    return finish(answer_with(done));
   }
   timer_ = reactor_.timer_start(this, stop_look_ms, bh::callback(this, [](Service &self) {
                                   self.timer_ = 0;

@@ -56,7 +56,11 @@ for (const [what, [damage, fails]] of Object.entries(damages)) {
     for (const pid of Object.values(pids)) process.kill(pid, 'SIGUSR1');
     assert.deepEqual(await Promise.all(held), Array(4).fill('one'));
     const reloaded = await answer;
-    if (fails) assert.deepEqual(reloaded.not_connected.map(({ name }) => name), ['first'], show(reloaded));
+    const { success, files, not_connected: failed, needs_restart: kept } = reloaded;
+    const expected = fails
+      ? { success: true, files: ['tools.first: file changed; new version does not run'], failed: ['first'], kept: [] }
+      : { success: false, files: [], failed: [], kept: ['tools.first: file is missing or not a plugin; the old version runs until a restart'] };
+    assert.deepEqual({ success, files, failed: failed.map(({ name }) => name), kept }, expected, show(reloaded));
     // A file without a plugin is not loaded, so the old version stays.
     const after = await said(client, 'first__which').catch((error) => error.message);
     assert.match(after, fails ?? /^one$/);
