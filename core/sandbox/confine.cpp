@@ -128,7 +128,10 @@ class ConfineRun {
         opened.push_back(rule.links ? OwnedFd(::open(rule.path.c_str(), O_PATH | O_CLOEXEC))
                                     : open_without_links(rule.path));
         fd = opened.back().get();
-        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) continue;
+        // Without a rule, the plugin cannot open the path, and reports the reason.
+        const bool missing = errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+        const bool refused = errno == ELOOP || errno == ENOSYS || errno == EPERM;
+        if (fd < 0 && (missing || (refused && !rule.links))) continue;
         if (fd < 0) return os_error(rule.path, errno);
       }
       wanted.paths.push_back({fd, rights_of(rule.access)});

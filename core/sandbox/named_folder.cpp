@@ -13,15 +13,16 @@ namespace bulkhead {
 
 NamedFolder resolve_named_folder(const std::string &path, const ViewRequest &request) {
   const PathWalk walk = walk_path(path);
-  if (!walk.exists) return {path, {}};
-  if (walk.links.empty()) return {walk.end, {}};
-  // Plans the view of a server to which the folder is granted.
-  ChildPolicy policy;
-  policy.write = {path};
-  ViewRequest asked = request;
-  asked.policy = &policy;
-  asked.cache.clear();
-  const ChildView view = plan_view(asked);
+  if (walk.links.empty()) return {walk.exists ? walk.end : path, {}};
+  if (!walk.exists) {
+    return {{},
+            path +
+                " leads through a symbolic link to a folder that does not exist; reload the "
+                "profile when it does"};
+  }
+  // The view of a server to which the folder is granted.
+  const ChildView view = plan_view(request);
+  if (!view.refused.empty()) return {{}, view.refused};
   const bool granted = std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
     return step.kind == ViewStep::Kind::bind && step.path == walk.end && step.writable;
   });

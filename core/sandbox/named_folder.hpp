@@ -18,9 +18,9 @@ struct NamedFolder {
 };
 
 // `path` must be absolute. `request` contains the homes and the gateway's own files, and the
-// folders that servers can change; its policy is ignored. If the path does not exist, it is
-// returned unchanged. A server may change the path at any time, so it must be opened with
-// open_without_links().
+// folders that servers can change; its policy must grant write access to `path`. If the path does
+// not exist, it is returned unchanged, unless it contains a link. A server may change the path at
+// any time, so it must be opened with open_without_links().
 NamedFolder resolve_named_folder(const std::string &path, const ViewRequest &request);
 
 // Opens a path with O_PATH. Fails with ELOOP if the path contains a symbolic link. A kernel older

@@ -317,8 +317,7 @@ class Doctor {
       }
       const auto policy = parse_child_policy(server.name, server.to_json());
       if (!policy) continue;  // reported when the server starts
-      ViewRequest request = view_request(profile);
-      request.policy = &*policy;
+      const ViewRequest request = view_request(profile, &*policy);
       const ChildView view = plan_view(request);
       if (!view.refused.empty()) not_granted(server.name, "it is not started: " + view.refused);
       for (const std::string &path : view.ignored) not_granted(server.name, path);

@@ -24,6 +24,23 @@ bool is_builtin_files(const PluginUse &use) {
   return std::filesystem::path(use.plugin).stem() == "builtin-files";
 }
 
+// Returns the folders that the profile's servers will be able to change. The record contains them
+// only after the first start.
+std::vector<std::string> granted_folders(const Profile &profile) {
+  std::vector<std::string> out;
+  for (const ServerDef &server : profile.servers) {
+    if (server.command.empty()) continue;
+    const auto policy = parse_child_policy(server.name, server.to_json());
+    if (!policy) continue;  // the server is not started
+    for (const ViewStep &step : plan_view(view_request(profile, &*policy)).steps) {
+      if (step.kind == ViewStep::Kind::bind && step.writable && !step.instead && step.folder) {
+        out.push_back(step.path);
+      }
+    }
+  }
+  return out;
+}
+
 class Resolver {
  public:
   explicit Resolver(const Profile &profile) : profile_(profile) {}
@@ -70,24 +87,30 @@ class Resolver {
     std::error_code error;
     const std::string full = std::filesystem::absolute(path, error).string();
     if (path.empty() || !full.starts_with('/') || walk_path(full).links.empty()) return path;
-    if (!request_) request_ = view_request(profile_);
-    NamedFolder found = resolve_named_folder(full, *request_);
+    ChildPolicy policy;
+    policy.write = {full};
+    ViewRequest request = view_request(profile_, &policy);
+    if (!granted_) granted_ = granted_folders(profile_);
+    request.changeable.insert(request.changeable.end(), granted_->begin(), granted_->end());
+    NamedFolder found = resolve_named_folder(full, request);
     if (found.problem.empty()) return std::move(found.path);
     if (problem_.empty()) problem_ = std::move(found.problem);
     return path;
   }
 
   const Profile &profile_;
-  std::optional<ViewRequest> request_;
+  std::optional<std::vector<std::string>> granted_;  // empty: not determined yet
   std::string problem_;
 };
 
 }  // namespace
 
-ViewRequest view_request(const Profile &profile) {
+ViewRequest view_request(const Profile &profile, const ChildPolicy *policy) {
   ViewRequest request;
+  request.policy = policy;
   request.user = ::geteuid();
   request.own = profile.own_paths;
+  if (!profile.state_dir.empty()) request.own.push_back(profile.state_dir);
   request.programs = profile.programs;
   find_homes(&request);
   GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);

@@ -7,7 +7,7 @@
 namespace bulkhead::program {
 
 // Returns a request for the view of a server of this profile, without its policy.
-ViewRequest view_request(const Profile &profile);
+ViewRequest view_request(const Profile &profile, const ChildPolicy *policy);
 
 // Replaces the paths in the configuration of builtin-files by paths without symbolic links, and
 // sets "resolved", so that the plugin follows no link that is created later. If a path leads

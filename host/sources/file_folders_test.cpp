@@ -114,10 +114,38 @@ TEST_CASE("file tools do not follow a link that a server can change") {
                                        " leads to "));
 }
 
-TEST_CASE("file tools follow no link to a home directory or a hidden path") {
-  const std::string target = GENERATE(".ssh", "", "state");
+TEST_CASE("the first start gives the same answer as later starts, which have a record") {
   House s;
-  s.profile.own_paths = {s.at("state")};
+  ServerDef server;
+  server.name = "s";
+  server.command = "server";
+  server.args = {s.at("proj")};
+  s.profile.servers.push_back(server);
+  s.link("proj/ws", s.at("data"));
+  s.link("away", s.at("data"));
+  s.add("a", R"({"path":")" + s.at("proj/ws") + R"("})");
+  s.add("b", R"({"path":")" + s.at("away") + R"("})");
+  CHECK(s.resolve() == R"(b{"path":")" + s.at("data") + R"(","resolved":true} )");
+  CHECK(s.profile.notes.size() == 1);
+}
+
+TEST_CASE("file tools whose path leads through a link to a missing folder are disabled") {
+  House s;
+  s.link("code", s.at("unmounted"));
+  s.add("a", R"({"path":")" + s.at("code/ws") + R"("})");
+  s.add("b", R"({"path":")" + s.at("data/later") + R"("})");
+  CHECK(s.resolve() == R"(b{"path":")" + s.at("data/later") + R"(","resolved":true} )");
+  REQUIRE(s.profile.notes.size() == 1);
+  CHECK(s.profile.notes[0] == "the tools \"a\" are disabled: " + s.at("code/ws") +
+                                  " leads through a symbolic link to a folder that does not "
+                                  "exist; reload the profile when it does");
+}
+
+TEST_CASE("file tools follow no link to a home directory or a hidden path") {
+  const std::string target = GENERATE(".ssh", "", "state", "state/cache", "own");
+  House s;
+  fs::create_directories(s.at("own"));
+  s.profile.own_paths = {s.at("own")};
   s.link("proj/ws", s.at(target));
   s.add("a", R"({"path":")" + s.at("proj/ws") + R"("})");
   CHECK(s.resolve().empty());

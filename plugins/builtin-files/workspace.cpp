@@ -21,6 +21,8 @@ constexpr std::size_t max_name = 255;
 constexpr std::size_t shown_path = 200;  // limit for paths in error messages, in bytes
 constexpr std::string_view linked =
     "a part of the path was replaced by a symbolic link; if this was intended, reload the profile";
+constexpr std::string_view no_openat2 =
+    "openat2 (Linux 5.6) is not available; it is required to restrict paths to the workspace";
 constexpr std::string_view temporary_head = ".bulkhead-";
 constexpr std::string_view temporary_tail = ".tmp";
 
@@ -124,6 +126,10 @@ Fd Workspace::open_named(const std::string &path, int flags, Links links) noexce
 bool Workspace::open(std::string name, const std::string &path, Workspace *out,
                      std::string *problem, Links links) {
   Fd root = open_named(path, O_PATH | O_DIRECTORY, links);
+  if (!root.valid() && links == Links::refuse && (errno == ENOSYS || errno == EPERM)) {
+    *problem = no_openat2;
+    return false;
+  }
   if (!root.valid()) {
     *problem = "the folder " + shown(path) + " of the workspace \"" + name +
                "\" cannot be opened: " +
@@ -132,8 +138,7 @@ bool Workspace::open(std::string name, const std::string &path, Workspace *out,
   }
   const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY, 0));
   if (!probe.valid() && (errno == ENOSYS || errno == EPERM)) {
-    *problem =
-        "openat2 (Linux 5.6) is not available; it is required to restrict paths to the workspace";
+    *problem = no_openat2;
     return false;
   }
   out->name_ = std::move(name);
