@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@ class Rules {
     OwnedFd file(
         static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
     if (!file) return;
+    // A file system that does not respond. Without a rule, nothing in it can be used.
+    struct stat info{};
+    if (::fstat(file.get(), &info) != 0) return;
     rules.paths.push_back({file.get(), rights});
     files_.push_back(std::move(file));
   }

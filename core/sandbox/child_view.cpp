@@ -74,8 +74,8 @@ class Planner {
     show_program();
     for (const Named &path : named) grant(path);
     show_name_service();
-    keep_programs(request_.programs, homes_.mounts(), &steps_, &notes_);
     cover_own();
+    keep_programs(request_.programs, homes_.mounts(), &steps_, &notes_, &hidden_budget_);
     if (refused_.empty()) refused_ = pin_parents(&steps_);
     if (refused_.empty() && !hidden_budget_.failed.empty())
       refused_ = unresolved(hidden_budget_.failed);
@@ -90,7 +90,8 @@ class Planner {
     step.path = path;
   }
   void add_cover(const std::string &path) {
-    put(is_folder(path) ? Kind::empty_folder : Kind::empty_file, path);
+    const bool folder = is_folder(path) || is_unreachable(path);
+    put(folder ? Kind::empty_folder : Kind::empty_file, path);
   }
 
   void show(const std::string &path, bool writable, const std::string &source = {}) {
@@ -214,7 +215,7 @@ class Planner {
     const bool complete = for_each_entry("/etc/ssh", [&](const auto &entry) {
       if (entry.path().string().ends_with("_key")) hide(entry.path().string());
     });
-    if (!complete) hide("/etc/ssh");
+    if (!complete && request_.user == 0) hide("/etc/ssh");
   }
 
   void cover_all_but_the_system() {

@@ -311,6 +311,29 @@ TEST_CASE("a server is not started if it is unknown where a hidden path leads") 
   CHECK(p.view.refused.starts_with("it is not known where " + name + " leads"));
 }
 
+// Each look-up of a path that is not deep visits all of its folders for each of them.
+TEST_CASE("deep hidden paths that do not exist do not use up the budget") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  KnownPlaces places;
+  p.request.places = GENERATE_REF(static_cast<KnownPlaces *>(nullptr), &places);
+  std::string inside;
+  for (int i = 0; i < 60; ++i) inside += "/d";
+  for (int i = 0; i < 200; ++i) {
+    p.request.also_hidden.push_back(p.at("granted") + "/" + std::to_string(i) + inside);
+  }
+  p.file("granted/file");
+  p.policy.args = {p.at("granted")};
+  p.plan();
+  CHECK(p.view.refused.empty());
+  // A path that exists is hidden.
+  p.file("granted/7" + inside);
+  places.refresh(KnownPlaces::fresh_ns * 4);
+  p.plan();
+  CHECK(p.view.refused.empty());
+  CHECK(p.kind(p.at("granted/7") + inside) == Kind::empty_file);
+}
+
 TEST_CASE("a server is not started if file descriptors are lacking while its view is planned") {
   Place p;
   p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);

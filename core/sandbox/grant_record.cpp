@@ -28,7 +28,11 @@ std::string GrantRecord::file_in(const std::string &state_dir) {
 bool GrantRecord::insert(char kind, std::string_view path) {
   std::vector<std::string> &list = kind == 'h' ? hidden_ : kind == 'f' ? full_folders_ : folders_;
   if (std::find(list.begin(), list.end(), path) != list.end()) return false;
-  if (kind == 'h' && hidden_.size() == most_hidden) return false;
+  if (kind == 'h') {
+    std::size_t bytes = path.size();
+    for (const std::string &other : hidden_) bytes += other.size();
+    if (hidden_.size() == most_hidden || bytes > most_hidden_bytes) return false;
+  }
   if (&list == &folders_ && !has_room(path)) return false;
   list.emplace_back(path);
   return true;

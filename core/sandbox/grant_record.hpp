@@ -40,7 +40,7 @@ class GrantRecord {
   static constexpr std::size_t most_inside = 256, most_inside_bytes = 64u << 10;
   // Maximum number of hidden paths; further ones are not remembered. The limit is separate because
   // a server can create many links.
-  static constexpr std::size_t most_hidden = 256;
+  static constexpr std::size_t most_hidden = 256, most_hidden_bytes = 32u << 10;
   // Maximum size of the file. If it is larger, links are followed only within their own folder.
   static constexpr std::size_t most_file_bytes = 16u << 20;
 

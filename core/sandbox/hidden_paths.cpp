@@ -42,6 +42,9 @@ HiddenPaths::Place HiddenPaths::look_up(const std::string &path) const {
 }
 
 std::string HiddenPaths::add(const std::string &path) {
+  // The look-ups below are quadratic in the number of components. A server can cause long paths.
+  constexpr std::ptrdiff_t many = 32;
+  if (std::count(path.begin(), path.end(), '/') > many) return add_linked(path);
   const Place place = look_up(path);
   const std::string found = real(path);
   // If the path does not exist, one of its components may be a link to a missing file, or in a

@@ -14,10 +14,11 @@ bool is_writable(const ViewStep &step) {
 
 class Keeper {
  public:
-  Keeper(const MountTable &mounts, ViewSteps *steps) : mounts_(mounts), steps_(*steps) {}
+  Keeper(const MountTable &mounts, ViewSteps *steps, WalkBudget *budget)
+      : mounts_(mounts), steps_(*steps), budget_(budget) {}
 
   void keep(const std::string &program) {
-    const PathWalk walk = walk_path(program);
+    const PathWalk walk = walk_path(program, budget_);
     for (const PathWalk::Link &link : walk.links) keep_everywhere(parent_of(link.at), false);
     if (!walk.exists) return keep_everywhere(parent_of(walk.end), false);
     if (is_folder(walk.end)) return keep_everywhere(walk.end, true);
@@ -52,6 +53,8 @@ class Keeper {
     for (auto at = steps_.lower_bound(path); at != steps_.end(); ++at) {
       if (!at->first.starts_with(path)) break;
       if (!is_within(at->first, path) || !is_writable(at->second)) continue;
+      // Plugins are loaded from the folder itself, but not from folders in it.
+      if (at->first != path && (at->second.folder || parent_of(at->first) != path)) continue;
       at->second.writable = false;
       kept_.insert(at->first);
     }
@@ -59,14 +62,15 @@ class Keeper {
 
   const MountTable &mounts_;
   ViewSteps &steps_;
+  WalkBudget *const budget_;
   std::set<std::string> kept_;
 };
 
 }  // namespace
 
 void keep_programs(const std::vector<std::string> &programs, const MountTable &mounts,
-                   ViewSteps *steps, std::vector<std::string> *notes) {
-  Keeper keeper(mounts, steps);
+                   ViewSteps *steps, std::vector<std::string> *notes, WalkBudget *budget) {
+  Keeper keeper(mounts, steps, budget);
   for (const std::string &program : programs) {
     if (program.starts_with('/')) keeper.keep(program);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sandbox/path_walk.hpp"
 #include "sandbox/same_mounts.hpp"
 #include "sandbox/view_steps.hpp"
 
@@ -14,8 +15,9 @@ namespace bulkhead {
 // them writable. Of a file, its folder becomes read-only, because a mount on the file itself would
 // disappear if another program (such as a compiler) replaced the file. A folder that contains a
 // link to a program, or in which a missing program could be created, becomes read-only as well.
-// Must be called after all paths have been granted. Adds a note if it changes a step.
+// Must be called after all paths have been granted. Adds a note if it changes a step. If a
+// program cannot be found because the budget is used up, the server must not start.
 void keep_programs(const std::vector<std::string> &programs, const MountTable &mounts,
-                   ViewSteps *steps, std::vector<std::string> *notes);
+                   ViewSteps *steps, std::vector<std::string> *notes, WalkBudget *budget);
 
 }  // namespace bulkhead

@@ -58,6 +58,8 @@ class Walker {
     folder_ = OwnedFd(folder);
     struct stat info{};
     if (!folder_ || ::fstat(folder_.get(), &info) != 0) {
+      // For example, a network file system whose server does not respond.
+      if (folder_ && !walk_.folders.empty()) return stop(errno, at_);
       walk_.given_up = true;
       return;
     }

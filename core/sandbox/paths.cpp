@@ -64,6 +64,13 @@ bool means_missing(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
 
+bool is_unreachable(const std::string &path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0) return false;
+  return errno == ENOTCONN || errno == EIO || errno == ESTALE || errno == ETIMEDOUT ||
+         errno == EHOSTDOWN || errno == EHOSTUNREACH;
+}
+
 std::string real_path(const std::string &path, WalkBudget *budget) {
   if (path.starts_with('/')) {
     PathWalk walk = walk_path(path, budget);

@@ -40,6 +40,9 @@ bool is_searchable(const std::string &folder);
 // Returns true if an error of a look-up means that the path does not exist, and false if it may
 // exist but could not be looked up.
 bool means_missing(int error) noexcept;
+// Returns true for a mount point whose file system does not respond, such as that of a network file
+// server. Its type cannot be determined, but mount points of such file systems are folders.
+bool is_unreachable(const std::string &path);
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the
 // path does not exist, or if its walk was given up (path_walk.hpp).

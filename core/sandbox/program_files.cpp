@@ -32,7 +32,9 @@ bool begins_like_a_program(const std::string &path) {
 // Returns true if the folder is the top of a package.
 bool holds_package(const std::string &folder) {
   static constexpr std::string_view marks[] = {"package.json", "pyproject.toml", "node_modules",
-                                               "pyvenv.cfg"};
+                                               "pyvenv.cfg",
+                                               // plugins of coding agents
+                                               ".claude-plugin", "gemini-extension.json"};
   return std::any_of(std::begin(marks), std::end(marks),
                      [&](std::string_view mark) { return exists(joined(folder, mark)); });
 }
