@@ -48,6 +48,16 @@ bool file_differs(const PluginFile &was, const PluginFile &is) {
   return !is.mark.empty() && was.mark != is.mark;
 }
 
+// Returns false if no plugin of the profile has a mark, because its plugins were not checked.
+bool has_marks(const Profile &profile) {
+  const auto has = [](const std::vector<PluginUse> &uses) {
+    return std::any_of(uses.begin(), uses.end(),
+                       [](const PluginUse &use) { return !use.file.mark.empty(); });
+  };
+  return has(profile.tools) || has(profile.transports) || has(profile.policies) ||
+         has(profile.telemetry) || has(profile.services);
+}
+
 // A file that is pinned by a digest has no mark either, but it is not lost.
 bool is_lost(const PluginFile &was, const PluginUse &use, const PluginFile &is) {
   return !was.mark.empty() && is.mark.empty() && use.sha256.empty();
@@ -79,6 +89,17 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
     out->push_back(std::string(group) + "." + use.id + std::string(file_restart) +
                    (group == "policies" ? "; the old version stays in force until then" : ""));
   }
+}
+
+// The paths that the kept settings name are still in use, so they stay protected.
+void keep_protected(const Profile &now, Profile *next) {
+  const auto keep = [](const std::vector<std::string> &was, std::vector<std::string> *is) {
+    for (const std::string &path : was) {
+      if (std::find(is->begin(), is->end(), path) == is->end()) is->push_back(path);
+    }
+  };
+  keep(now.own_paths, &next->own_paths);
+  keep(now.programs, &next->programs);
 }
 
 void keep_connector_files(const Profile &now, Profile *next, std::vector<std::string> *out) {
@@ -236,12 +257,15 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
+  const bool checked = has_marks(*next);
   keep_unknown_files(now.tools, &next->tools, &out);
   keep_fixed_files("transports", now.transports, &next->transports, &out);
   keep_fixed_files("policies", now.policies, &next->policies, &out);
   keep_fixed_files("telemetry", now.telemetry, &next->telemetry, &out);
   keep_fixed_files("services", now.services, &next->services, &out);
   keep_connector_files(now, next, &out);
+  if (!checked)
+    std::erase_if(out, [](const std::string &line) { return line.ends_with(file_lost); });
   std::vector<PluginUse> reloaded;
   if (reload_policies) reloaded = extract_reloads(now.policies, &next->policies);
   keep_uses("transports", now.transports, &next->transports, &out);
@@ -267,6 +291,7 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   next->metrics_listen = now.metrics_listen;
   next->plugin_dirs = now.plugin_dirs;
   next->state_dir = now.state_dir;
+  keep_protected(now, next);
   return out;
 }
 

@@ -164,8 +164,15 @@ TEST_CASE("a reload reports every plugin whose file has changed, and keeps the r
                                           "connectors.odd: file changed; needs a restart"});
   CHECK(next.transports == now.transports);
   CHECK(next.connector_files == now.connector_files);
-  // The file cannot be read during the reload, so its mark is empty.
+  // The profile's plugins were not checked.
   next = with_mark("");
+  CHECK(keep_fixed(now, &next).empty());
+  // The files cannot be read during the reload, so their marks are empty.
+  next = with_mark("");
+  PluginUse other;
+  other.id = "other";
+  other.file.mark = "known";
+  next.tools.push_back(std::move(other));
   const std::string lost =
       ": file is missing or not a plugin; the old version runs until a restart";
   CHECK(keep_fixed(now, &next) ==
@@ -198,13 +205,15 @@ TEST_CASE(
   CHECK(!same_use(now.tools.at(0), next.tools.at(0)));
   CHECK(next.tools.at(1) == now.tools.at(1));
   next = with_mark("");
+  next.tools.at(1).file.mark = "old";
   const std::string lost =
       ": file is missing or not a plugin; the old version runs until a restart";
-  CHECK(keep_fixed(now, &next) == std::vector<std::string>{"tools.a" + lost, "tools.b" + lost});
+  CHECK(keep_fixed(now, &next) == std::vector<std::string>{"tools.a" + lost});
   CHECK(next.tools == now.tools);
   // A file that is pinned by a digest has no mark.
   next = with_mark("");
-  for (PluginUse &use : next.tools) use.sha256 = "00";
+  next.tools.at(0).sha256 = "00";
+  next.tools.at(1).file.mark = "old";
   CHECK(keep_fixed(now, &next).empty());
 }
 
@@ -247,6 +256,12 @@ TEST_CASE("a profile protects more files only if the current one does not protec
   next.own_paths = {"/x/p.toml", "/home/u/.config/bulkhead/connectors.json"};
   next.programs.clear();
   CHECK_FALSE(protects_more(now, next));
+  // What the kept settings name stays protected.
+  static_cast<void>(keep_fixed(now, &next));
+  CHECK(next.own_paths == std::vector<std::string>{"/x/p.toml",
+                                                   "/home/u/.config/bulkhead/connectors.json",
+                                                   "/home/u/.config/bulkhead"});
+  CHECK(next.programs == now.programs);
   for (const char *path : {"/x/base.toml", "/x/p.toml.new", "/home/u/.config"}) {
     INFO(path);
     next = now;

@@ -122,6 +122,16 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   mcp::for_each_item(listen, add);
 }
 
+// Adds the real paths of paths that contain symbolic links. Without them, a reload would not notice
+// that a link leads to a file that is not protected yet (protects_more()).
+void add_targets(std::vector<std::string> *paths) {
+  for (std::size_t i = 0, named = paths->size(); i < named; ++i) {
+    std::string real = resolved_path((*paths)[i]);
+    const bool known = std::find(paths->begin(), paths->end(), real) != paths->end();
+    if (!real.empty() && !known) paths->push_back(std::move(real));
+  }
+}
+
 // Hides the gateway's own configuration, state and sockets from servers.
 void hide_from_servers(Profile &profile) {
   for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
@@ -130,6 +140,7 @@ void hide_from_servers(Profile &profile) {
   profile.own_paths.push_back(ApprovalStore().folder());
   profile.own_paths.push_back(PinStore(profile.state_dir).folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
+  add_targets(&profile.own_paths);
 }
 
 // Lists the files that the gateway executes, which servers must not change.
@@ -139,7 +150,7 @@ void list_programs(Profile &profile) {
   out = own;
   const auto add = [&](const std::string &path) {
     std::error_code error;
-    const std::string full = std::filesystem::absolute(path, error).string();
+    const std::string full = std::filesystem::absolute(path, error).lexically_normal().string();
     const bool known = std::find(out.begin(), out.end(), full) != out.end();
     if (!path.empty() && !full.empty() && !known) out.push_back(full);
   };
@@ -152,6 +163,7 @@ void list_programs(Profile &profile) {
     for (const PluginUse &use : *uses) add_plugin(use.plugin);
   }
   for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin);
+  add_targets(&out);
 }
 
 // Returns a layer that applies --listen to the HTTP transport, which may have any name.
@@ -258,16 +270,23 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
   std::error_code gone;
   const std::string here = std::filesystem::current_path(gone).string();
   const std::string home = std::filesystem::weakly_canonical(home_dir(), gone).string();
+  const auto holds = [&](const std::string &path) {
+    const std::string at = resolved_path(path);
+    return is_within(here, at) || (std::filesystem::exists(at, gone) && is_within(at, here));
+  };
   const auto secrets = secrets_at_home();
-  const bool secret = std::any_of(secrets.begin(), secrets.end(), [&](std::string_view name) {
-    return is_within(here, resolved_path(joined(home, name)));
-  });
+  const std::string config = default_config_file();
+  const bool secret = holds(config.substr(0, config.find_last_of('/'))) ||
+                      holds(default_state_dir()) ||
+                      std::any_of(secrets.begin(), secrets.end(),
+                                  [&](std::string_view name) { return holds(joined(home, name)); });
   if (!here.empty() && !is_within(home, here) && !secret) {
     *builtin += builtin_file_tools;
     return;
   }
   notes->push_back("the builtin file tools are disabled: the working directory is " + tilde(here) +
-                   ", which contains your home folder or is in a folder with credentials; start in "
+                   ", which contains your home folder or credentials, or is in a folder with "
+                   "credentials; start in "
                    "a project folder, or set folders "
                    "in [tools.files] in a profile");
 }
