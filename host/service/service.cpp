@@ -11,6 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
+constexpr const char *still_connecting = "still connecting";
 
 // Returns the servers that were added or modified by the change and are not ready, each with the
 // reason why it is not ready.
@@ -25,7 +26,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
     // A server that is disabled in the profile is not reported.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
-    out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
+    out.emplace_back(server.name, server.reason.empty() ? still_connecting : server.reason);
   }
   return out;
 }
@@ -36,7 +37,7 @@ std::vector<std::string> file_lines(
     const std::vector<std::pair<std::string, std::string>> &not_connected) {
   for (std::string &line : files) {
     for (const auto &[name, reason] : not_connected) {
-      if (!line.starts_with("tools." + name + ":")) continue;
+      if (!line.starts_with("tools." + name + ":") || reason == still_connecting) continue;
       line = "tools." + name + ": file changed; new version does not run";
     }
   }
