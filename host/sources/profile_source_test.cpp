@@ -352,6 +352,29 @@ listen = ["vsock:5002", "hybrid:/x/vm.sock:5002"]
   CHECK(std::count(hidden.begin(), hidden.end(), "/x/vm.sock_5002") == 1);
 }
 
+TEST_CASE("the targets of links to the gateway's files and plugins are protected, too") {
+  Setting setting;
+  std::filesystem::create_directories(setting.folder / "dot");
+  const std::string dot = std::filesystem::canonical(setting.folder / "dot").string();
+  std::ofstream(dot + "/p.toml") << "plugin_dirs = [\"" + (setting.folder / "plugins") + "\"]\n";
+  std::filesystem::create_directories(dot + "/plugins");
+  std::filesystem::create_symlink("dot/p.toml", setting.folder / "p.toml");
+  std::filesystem::create_symlink("dot/plugins", setting.folder / "plugins");
+  setting.arguments.config = setting.folder / "p.toml";
+  const Profile profile = setting.load(Transports::served);
+  const auto lists = [](const std::vector<std::string> &paths, const std::string &path) {
+    return std::count(paths.begin(), paths.end(), path) == 1;
+  };
+  for (const std::string &path : {setting.folder / "p.toml", dot + "/p.toml"}) {
+    INFO(path);
+    CHECK(lists(profile.own_paths, path));
+  }
+  for (const std::string &path : {setting.folder / "plugins", dot + "/plugins"}) {
+    INFO(path);
+    CHECK(lists(profile.programs, path));
+  }
+}
+
 TEST_CASE("the programs of a profile are the executable and all plugins that are loaded by path") {
   Setting setting(R"(
 plugin_dirs = ["/x/plugins"]
