@@ -277,7 +277,7 @@ TEST_CASE("a server is not started if it is unknown where a hidden path leads") 
   p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
   const std::string first = chain_of_links(p, "granted");
   KnownPlaces places;
-  p.request.places = GENERATE_REF(static_cast<KnownPlaces *>(nullptr), &places);
+  p.request.places = GENERATE(false, true) ? &places : nullptr;
   p.policy.args = {p.at(".config"), p.at("granted")};
   p.file(".config/other");
   p.plan();
@@ -316,7 +316,7 @@ TEST_CASE("deep hidden paths that do not exist do not use up the budget") {
   Place p;
   p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
   KnownPlaces places;
-  p.request.places = GENERATE_REF(static_cast<KnownPlaces *>(nullptr), &places);
+  p.request.places = GENERATE(false, true) ? &places : nullptr;
   std::string inside;
   for (int i = 0; i < 60; ++i) inside += "/d";
   for (int i = 0; i < 200; ++i) {
@@ -349,7 +349,8 @@ TEST_CASE("a server is not started if file descriptors are lacking while its vie
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK_FALSE(p.view.refused.empty());
   if (p.policy.mode == Mode::strict) CHECK(p.view.refused.starts_with("the entries of / could"));
-  if (fs::exists("/etc/ssh") && (p.request.user == 0 || p.policy.mode == Mode::strict)) {
+  // Other users cannot read the host's keys.
+  if (fs::exists("/etc/ssh") && p.request.user == 0) {
     CHECK(p.kind("/etc/ssh") == Kind::empty_folder);
   }
   p.plan();
