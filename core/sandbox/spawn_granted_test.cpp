@@ -178,12 +178,12 @@ TEST_CASE("a program is started through the user's links, and hidden paths besid
   World w([](SpawnOptions &options) {
     options.own.push_back(fs::path(options.home).parent_path().string() + "/data/mcp/gateway.json");
   });
-  const std::string data = w.folder + "/data", seen = w.home + "/work/all";
+  const std::string data = w.folder + "/data", seen = w.home + "/office/all";
   put_file(data + "/package.json");
   put_file(data + "/mcp/gateway.json");
   fs::create_directories(data + "/bin");
   fs::copy_file(TEST_CHILD, data + "/bin/run");
-  fs::create_directories(w.home + "/work");
+  fs::create_directories(w.home + "/office");
   fs::create_directory_symlink("../../data", seen);
   fs::create_directories(w.home + "/.bin");
   fs::create_symlink(seen + "/bin/run", w.home + "/.bin/run");

@@ -136,17 +136,17 @@ for (const sandbox of modes)
     put(`${dots}/tool.json`, '{}\n');
     put(`${dots}/aws/credentials`, 'aws\n');
     put(`${t.path('disk')}/vault/note`, 'note\n');
-    put(`${home}/work/v2/file`, 'v2\n');
+    put(`${home}/office/v2/file`, 'v2\n');
     symlinkSync(t.path('disk'), `${home}/disk`);
-    symlinkSync('v2', `${home}/work/current`);
+    symlinkSync('v2', `${home}/office/current`);
     mkdirSync(`${home}/.config`);
     symlinkSync('../dotfiles/tool.json', `${home}/.config/tool.json`);
     symlinkSync('dotfiles/aws', `${home}/.aws`);
-    const named = [`${home}/.config/tool.json`, `${home}/.aws`, `${home}/disk/vault`, `${home}/work/current`];
+    const named = [`${home}/.config/tool.json`, `${home}/.aws`, `${home}/disk/vault`, `${home}/office/current`];
     const disk = t.path('disk');
     // In strict mode, the targets are visible, and the links in the hidden home folder are not.
     const files = sandbox === 'strict'
-      ? [`${dots}/tool.json`, `${dots}/aws/credentials`, `${disk}/vault/note`, `${home}/work/v2/file`]
+      ? [`${dots}/tool.json`, `${dots}/aws/credentials`, `${disk}/vault/note`, `${home}/office/v2/file`]
       : [named[0], `${named[1]}/credentials`, `${named[2]}/note`, `${named[3]}/file`];
     const write = files.map((file) => `echo x >>${file}`).join('; ');
     const good = server(t, 'good', { second: `cat ${files.join(' ')}; ${write}`, args: named, sandbox });
@@ -156,7 +156,7 @@ for (const sandbox of modes)
     assert.equal(read(`${dots}/tool.json`), '{}\nx\n');
     assert.equal(read(`${dots}/aws/credentials`), 'aws\nx\n');
     assert.equal(read(`${t.path('disk')}/vault/note`), 'note\nx\n');
-    assert.equal(read(`${home}/work/v2/file`), 'v2\nx\n');
+    assert.equal(read(`${home}/office/v2/file`), 'v2\nx\n');
     assert.ok(!gateway.stderr().includes('it is not granted'), gateway.stderr());
   }, { timeout });
 
