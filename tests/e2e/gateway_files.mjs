@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { v2 } from './capsem_profile.mjs';
 import { assert, build, fakeMcp, program, run, test, until } from './lib.mjs';
 
 const sandboxes = ['home-read-only', 'strict'];
@@ -84,27 +85,6 @@ for (const [mode, args] of Object.entries(modes))
     assert.ok(!existsSync(`${home}/.ssh/work`) && !existsSync(`${home}/.ssh/authorized_keys`));
   }, { timeout });
 
-// Returns a profile in the format whose profiles can extend others.
-const v2 = (id, keys, tables) => `schema = "capsem.profile.v2"
-version = 2
-id = "${id}"
-revision = "2026.0131.1"
-name = "n"
-description = "d"
-best_for = "b"
-profile_type = "coding"
-ui = "coding"
-${keys}
-[compatibility]
-min_binary = "1.0.0"
-guest_abi = "capsem-guest-v1"
-[vm]
-[packages]
-[tools]
-[security.capabilities]
-mcp_tools = "allow"
-${tables}`;
-
 for (const [mode, args] of Object.entries(modes))
   test(`a profile that a reload adds is hidden from servers: ${mode}`, async (t) => {
     const folder = t.path('profiles'), base = `${folder}/base.toml`;
@@ -113,10 +93,10 @@ for (const [mode, args] of Object.entries(modes))
     const old = make('old'), fresh = make('fresh'), other = make('other');
     const table = (name, one) => `[mcpServers.${name}]\ncommand = "/bin/sh"\nargs = ${JSON.stringify(one.definition.args)}\n`;
     const first = table('old', old), all = first + table('fresh', fresh) + table('other', other);
-    const gateway = await t.gateway(v2('main', '', first), { args, file: '../files/profiles/main.toml' });
+    const gateway = await t.gateway(v2('main', '', first, 'allow'), { args, file: '../files/profiles/main.toml' });
     await old.starts(1);
-    put(base, v2('base', '', `[mcpServers.base]\ncommand = "${fakeMcp}"\nenv = { TOKEN = "CANARY" }\n`));
-    writeFileSync(gateway.config, v2('main', 'extends_profile_id = "base"', all));
+    put(base, v2('base', '', `[mcpServers.base]\ncommand = "${fakeMcp}"\nenv = { TOKEN = "CANARY" }\n`, 'allow'));
+    writeFileSync(gateway.config, v2('main', 'extends_profile_id = "base"', all, 'allow'));
     const done = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
     assert.equal(done.status, mode === 'compartments' ? 0 : 4, done.stdout + done.stderr);
     await fresh.starts(1);

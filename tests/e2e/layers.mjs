@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { Skip, assert, fake, run, runProgram, show, test, until } from './lib.mjs';
 import { Aggregator } from './aggregator_driver.mjs';
+import { v2 } from './capsem_profile.mjs';
 import { statusOf } from './status.mjs';
 
 const modes = { compartments: [], 'one process': ['--single-process'] };
@@ -352,26 +353,6 @@ test('B38 a line of corp.pub selects the profile of the catalogue for this machi
 });
 
 // ---- the capsem format --------------------------------------------------------------------------
-
-const v2 = (id, keys, tables) => `schema = "capsem.profile.v2"
-version = 2
-id = "${id}"
-revision = "2026.0131.1"
-name = "n"
-description = "d"
-best_for = "b"
-profile_type = "coding"
-ui = "coding"
-${keys}
-[compatibility]
-min_binary = "1.0.0"
-guest_abi = "capsem-guest-v1"
-[vm]
-[packages]
-[tools]
-[security.capabilities]
-mcp_tools = "block"
-${tables}`;
 
 both("B35 only the profile's allowed tools are listed", async (t, args) => {
   const tables = `${table('github', fake('--tool', 'search_repositories', '--tool', 'get_file_contents', '--tool', 'delete'))}
