@@ -83,9 +83,15 @@ TEST_CASE("sealed state: parts of two states do not make a third") {
   const std::string a = *sealer.seal(StateKind::parked, "42", call_of(), expires);
   const std::string b = *sealer.seal(StateKind::parked, "43", call_of(), expires);
   REQUIRE(a.size() == b.size());
+  std::size_t mixed = 0;
   for (std::size_t cut = 1; cut < a.size(); ++cut) {
-    REQUIRE(opened(sealer, a.substr(0, cut) + b.substr(cut), call_of()) == forged);
+    const std::string third = a.substr(0, cut) + b.substr(cut);
+    // The two states can begin or end with the same characters by chance.
+    if (third == a || third == b) continue;
+    REQUIRE(opened(sealer, third, call_of()) == forged);
+    ++mixed;
   }
+  REQUIRE(mixed > a.size() / 2);
 }
 
 TEST_CASE("sealed state: other requests are refused with the reason") {
