@@ -74,8 +74,8 @@ endif()
 # Time limits of tests in seconds, and the factor for the limits inside the scripts. A test needs up
 # to five times as long with a sanitizer.
 set(BULKHEAD_TEST_PATIENCE 1)
-set(BULKHEAD_TEST_TIMEOUT 120)
-set(BULKHEAD_SCRIPT_TIMEOUT 180)
+set(BULKHEAD_TEST_TIMEOUT 300)
+set(BULKHEAD_SCRIPT_TIMEOUT 400)
 if(BULKHEAD_SANITIZE)
   set(BULKHEAD_TEST_PATIENCE 5)
   set(BULKHEAD_TEST_TIMEOUT 600)

@@ -38,7 +38,7 @@ struct LoggedWorld : World {
     REQUIRE(created.has_value());
     host = std::move(*created);
     REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    REQUIRE(host->run_until([&] { return host->settled(); }, 20'000));
     warnings.clear();
   }
 };

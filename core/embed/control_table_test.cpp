@@ -37,7 +37,7 @@ struct Seen {
          R"("2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})");
   }
   bh_status replace(const std::string &definitions, std::string *why = nullptr,
-                    std::uint64_t wait_ms = 5000) {
+                    std::uint64_t wait_ms = 20'000) {
     bh_error error = bh::make_error();
     const bh_status status = control->replace_servers(
         host->ctx, bh::str(definitions), wait_ms,

@@ -77,9 +77,9 @@ struct World {
     REQUIRE(created.has_value());
     host = std::move(*created);
     REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    REQUIRE(host->run_until([&] { return host->settled(); }, 20'000));
   }
-  bool turn_until(const std::function<bool()> &done, std::uint64_t ms = 2000) {
+  bool turn_until(const std::function<bool()> &done, std::uint64_t ms = 20'000) {
     return host->run_until(done, ms);
   }
   void turn(std::uint64_t ms = 0) {

@@ -35,7 +35,7 @@ struct JudgedWorld : World {
     REQUIRE(created.has_value());
     host = std::move(*created);
     REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    REQUIRE(host->run_until([&] { return host->settled(); }, 20'000));
   }
 };
 

@@ -125,7 +125,7 @@ struct WireWorld : World {
     REQUIRE(created.has_value());
     host = std::move(*created);
     REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    REQUIRE(host->run_until([&] { return host->settled(); }, 20'000));
   }
   static bh_incoming incoming(std::uint64_t stream, std::string_view text, const bh_peer *peer,
                               bh_session session = 0) {

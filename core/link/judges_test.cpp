@@ -31,7 +31,7 @@ bh_limits small_limits() {
 struct Loop {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   bool until(const std::function<bool()> &done) {
-    for (int i = 0; i < 400 && !done(); ++i) reactor->poll(5);
+    for (int i = 0; i < 4'000 && !done(); ++i) reactor->poll(5);
     return done();
   }
   void turn() {

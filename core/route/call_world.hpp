@@ -105,7 +105,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   }
   // Runs the event loop until the pool has finished all checks and freed their data.
   ~World() override {
-    for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
+    for (int i = 0; i < 2'000 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
   }
 

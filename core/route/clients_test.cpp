@@ -28,7 +28,7 @@ struct Connections : TaskWorld {
   void ask_until_asked(const std::string &server) {
     REQUIRE(servers.at(server).got.size() == 1);
     server_asks(server, "elicitation/create", R"({"message":"?","requestedSchema":{}})");
-    for (int i = 0; i < 400 && got.empty(); ++i) reactor->poll(10);
+    for (int i = 0; i < 2'000 && got.empty(); ++i) reactor->poll(10);
     REQUIRE(told({"result", "resultType"}) == R"("input_required")");
     turn();
   }

@@ -47,10 +47,10 @@ inline std::string joined(const bh_str *parts, std::uint32_t count) {
   return out;
 }
 
-// Runs the event loop until the condition is true, but for at most five seconds. Returns true if
-// the condition is true at the end.
+// Runs the event loop until the condition is true, but for at most about 20 seconds. Returns true
+// if the condition is true at the end.
 inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
-  for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
+  for (int i = 0; i < 2'000 && !so(); ++i) reactor.poll(10);
   return so();
 }
 

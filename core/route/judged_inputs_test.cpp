@@ -45,7 +45,7 @@ TEST_CASE("a client of 2026-07-28 is asked by the gateway if the policy evaluate
   judged_texts.clear();
   w.result("m1", R"({"resultType":"input_required","requestState":"raw","inputRequests":{"a":)" +
                      form + R"(,"b":)" + form + "}}");
-  for (int i = 0; i < 100 && w.got.empty(); ++i) w.reactor->poll(10);
+  for (int i = 0; i < 2'000 && w.got.empty(); ++i) w.reactor->poll(10);
   CHECK(w.told({"result", "resultType"}) == R"("input_required")");
   const std::size_t first = judged_texts.find("elicitation/create");
   CHECK(first != std::string::npos);

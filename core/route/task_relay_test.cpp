@@ -332,7 +332,7 @@ TEST_CASE("a task id is valid only on the connection that has the task") {
   CHECK(w.told({"result", "taskId"}) == id);
   // The server restarts: the new process may have another task with this id.
   w.router->parts().servers.wires.down(lane, {BH_E_UNAVAILABLE, "exited"}, 1);
-  for (int i = 0; i < 400 && w.servers["s1"].lane == lane; ++i) w.reactor->poll(10);
+  for (int i = 0; i < 2'000 && w.servers["s1"].lane == lane; ++i) w.reactor->poll(10);
   REQUIRE(w.servers["s1"].lane != lane);
   const std::size_t before = w.servers["s1"].got.size();
   w.ask("tasks/get", with_id(id));

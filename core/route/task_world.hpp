@@ -209,7 +209,7 @@ struct TaskWorld : private ClientEnd {
   }
   // Runs the loop until a server has received another request.
   void await(const std::string &name, std::size_t count) {
-    for (int i = 0; i < 400 && servers.at(name).got.size() < count; ++i) reactor->poll(10);
+    for (int i = 0; i < 2'000 && servers.at(name).got.size() < count; ++i) reactor->poll(10);
     REQUIRE(servers.at(name).got.size() == count);
   }
 

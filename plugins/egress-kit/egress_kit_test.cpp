@@ -205,7 +205,7 @@ struct SocketWorld {
     REQUIRE(::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
   bool ended() {
-    return fake.run_until([this] { return got.has_value(); }, 8'000);
+    return fake.run_until([this] { return got.has_value(); }, 20'000);
   }
 };
 

@@ -38,7 +38,7 @@ TEST_CASE("event ids from an earlier process do not match events of the current 
   // This is the session's first request in this process. The earlier process also had a first
   // request.
   broken.send(post(rig, "later", sealed));
-  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 20'000));
   rig.event(rig.delivered[0], "of this process");
   REQUIRE(broken.wait_for("of this process"));
   broken.close();
@@ -61,7 +61,7 @@ TEST_CASE("a client that resumes gets an error in place of a response that was t
   Client client(rig), broken(rig);
   const std::string id = initialize(rig, client);
   broken.send(post(rig, "later", id));
-  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 20'000));
   const Rig::Delivered d = rig.delivered[1];
   rig.event(d, "one");
   REQUIRE(broken.wait_for("one"));
@@ -78,7 +78,7 @@ TEST_CASE("a client that resumes gets an error in place of a response that was t
 
 TEST_CASE("the host may close other sessions when it is notified of a closed session") {
   bh_limits limits = test_limits();
-  limits.session_idle_ms = 100;
+  limits.session_idle_ms = 1'500;
   Rig rig(any_port, limits);
   Client client(rig);
   for (int i = 0; i < 32; ++i) initialize(rig, client);
@@ -89,7 +89,7 @@ TEST_CASE("the host may close other sessions when it is notified of a closed ses
       rig.transport->session_ended(rig.plugin->self, other, bh::str("because"));
     }
   };
-  REQUIRE(rig.host.run_until([&] { return !rig.closed.empty(); }, 5000));
+  REQUIRE(rig.host.run_until([&] { return !rig.closed.empty(); }, 20'000));
   CHECK(rig.closed.size() == 1);
   CHECK(rig.open.empty());
 }

@@ -55,7 +55,7 @@ TEST_CASE("a late response reaches its request") {
   Client other(rig);
   client.send(post(rig, "later a", id));
   other.send(post(rig, "later b", id));
-  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 3; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 3; }, 20'000));
   const auto a = rig.delivered[1], b = rig.delivered[2];
   const bool a_first = a.text == "later a";
   CHECK(rig.answer(a, a_first ? "A" : "B") == BH_OK);
@@ -77,7 +77,7 @@ TEST_CASE("a session that the host opens for a single request ends with its resp
   }
   SECTION("answered late") {
     client.send(post(rig, "later"));
-    REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 5000));
+    REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 20'000));
     CHECK(rig.closed.empty());
     CHECK(rig.answer(rig.delivered[0], "late") == BH_OK);
     CHECK(client.response().body == "late");
@@ -92,13 +92,13 @@ TEST_CASE("a session that the host opens for a single request ends with its resp
   }
   SECTION("the client disconnects") {
     client.send(post(rig, "later"));
-    REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 5000));
+    REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 20'000));
     client.close();
-    REQUIRE(rig.host.run_until([&] { return !rig.closed.empty(); }, 5000));
+    REQUIRE(rig.host.run_until([&] { return !rig.closed.empty(); }, 20'000));
     CHECK(rig.gone.size() == 1);
     CHECK(rig.answer(rig.delivered[0], "late") == BH_STALE);
   }
-  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 20'000));
   CHECK(rig.open.empty());
 }
 
@@ -111,9 +111,9 @@ TEST_CASE("if the client of an initialize request disconnects, no session remain
   rig.refusal = BH_E_SESSION_LOST;
   // The response has not been sent, so the client cannot know the session ID.
   second.send(post(rig, "later"));
-  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 20'000));
   second.close();
-  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 20'000));
   CHECK(rig.open.size() == 1);
 }
 
@@ -355,7 +355,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests are accepted") {
   }
   SECTION("pipelined requests are answered in order, even if the first response comes last") {
     client.send(post(rig, "later", id) + post(rig, "echo 2", id) + post(rig, "echo 3", id));
-    REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
+    REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 20'000));
     rig.host.run_for(20);
     CHECK(rig.delivered.size() == 2);
     CHECK(client.bytes().empty());
@@ -369,7 +369,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests are accepted") {
     std::string many;
     for (int i = 0; i < 1000; ++i) many += post(rig, "echo " + std::to_string(i), id);
     client.send(many);
-    REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
+    REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 20'000));
     rig.answer(rig.delivered[1], "1");
     CHECK(client.response().body == "1");
     for (int i = 0; i < 1000; ++i) REQUIRE(client.response().body == "echo " + std::to_string(i));

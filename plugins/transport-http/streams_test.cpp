@@ -11,12 +11,12 @@ using Delivered = Rig::Delivered;
 Delivered start(Rig &rig, Client &client, const std::string &id, std::string_view fields = {}) {
   const std::size_t before = rig.delivered.size();
   client.send(post(rig, "later", id, fields));
-  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() > before; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() > before; }, 20'000));
   return rig.delivered.back();
 }
 
 bool wait_gone(Rig &rig) {
-  return rig.host.run_until([&] { return !rig.gone.empty(); }, 5000);
+  return rig.host.run_until([&] { return !rig.gone.empty(); }, 20'000);
 }
 
 std::string last_event(std::string_view id) {
@@ -307,7 +307,7 @@ TEST_CASE(
   CHECK(client.request(post(rig, "now", {}, {}, "/messages?sessionId=" + other)).status == 404);
 
   stream.close();
-  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
+  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 20'000));
   CHECK(client.request(post(rig, "now", {}, {}, path)).status == 404);
 }
 

@@ -237,7 +237,7 @@ class Client {
           }
           return true;
         },
-        5000);
+        20'000);
     REQUIRE(sent);
   }
 
@@ -256,7 +256,7 @@ class Client {
     }
   }
 
-  bool wait(const std::function<bool()> &done, int ms = 5000) {
+  bool wait(const std::function<bool()> &done, int ms = 20'000) {
     return rig_.host.run_until(
         [&] {
           pump();

@@ -141,7 +141,7 @@ class World {
   bh_status answer(bh_session session, std::uint64_t stream, const std::string &text) {
     return send(BH_OUT_ANSWER, session, stream, text);
   }
-  bool until(const std::function<bool()> &done) { return host.run_until(done, 10'000); }
+  bool until(const std::function<bool()> &done) { return host.run_until(done, 60'000); }
 
   bh_limits limits;
   bh::testing::FakeHost host;

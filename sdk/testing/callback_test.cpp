@@ -74,5 +74,5 @@ TEST_CASE("callback: converts to a function and an argument for the host") {
   CHECK(host.post(bh::callback<&Counter::run>(&counter)) == BH_OK);
   host.defer(bh::callback<&Counter::run>(&counter));
   CHECK(host.timer_start(0, bh::callback<&Counter::run>(&counter)) != 0);
-  CHECK(fake.run_until([&] { return counter.runs == 3; }, 2000));
+  CHECK(fake.run_until([&] { return counter.runs == 3; }, 20'000));
 }

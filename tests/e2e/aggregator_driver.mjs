@@ -87,8 +87,8 @@ export class Aggregator {
   async end() {
     if (this.exit) return;
     this.closeInput();
-    if ((await Promise.race([this.exited, sleep(5000)])) !== undefined) return;
+    if ((await Promise.race([this.exited, sleep(15_000)])) !== undefined) return;
     this.child.kill('SIGKILL');
-    throw new Error('the aggregator did not end within 5 s of the end of its input');
+    throw new Error('the aggregator did not end within 15 s of the end of its input');
   }
 }

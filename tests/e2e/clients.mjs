@@ -73,7 +73,7 @@ class Client {
     return (await this.tools()).map((tool) => tool.name);
   }
   // Waits for a notification that has not been returned before.
-  async note(method, ms = 5000) {
+  async note(method, ms = 20_000) {
     const end = Date.now() + ms;
     for (;;) {
       const at = this.notes.findIndex((note) => note.method === method);
@@ -373,7 +373,7 @@ export class StdioClient extends Client {
     this.write(text);
   }
   // Closes standard input. The server must then exit by itself.
-  async close(ms = 8000 * patience) {
+  async close(ms = 15_000 * patience) {
     if (this.exit) return this.exit;
     this.child.stdin.end();
     const timer = new Promise((resolve) => setTimeout(resolve, ms, 'late'));

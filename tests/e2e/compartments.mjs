@@ -278,12 +278,15 @@ test('pain-12 all calls under load complete, and the gateway is idle afterwards'
     const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
     return { ticks: Number(stat[11]) + Number(stat[12]), turns };
   }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
-  await sleep(300); // outstanding work finishes shortly after the load
-  const before = used();
-  await sleep(1000);
-  const after = used();
-  assert.ok(after.ticks - before.ticks <= 10, `${after.ticks - before.ticks} ticks in a second without a call`);
-  assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
+  // Outstanding work finishes shortly after the load, later on a slow machine.
+  await until('a second without a call is idle', async () => {
+    const before = used();
+    await sleep(1000);
+    const after = used();
+    const [ticks, turns] = [after.ticks - before.ticks, after.turns - before.turns];
+    if (ticks > 10 || turns > 10 * tree.length) throw new Error(`${ticks} ticks, ${turns} turns of ${tree.length} processes`);
+    return true;
+  }, 15_000);
 });
 
 test('the files compartment runs as the owner of its directory', async (t) => {

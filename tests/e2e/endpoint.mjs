@@ -56,16 +56,14 @@ test('B16 all methods are supported', async (t) => {
 
 test('B18 at the in-flight limit, a rejected call still gets its error', async (t) => {
   const log = t.path('log');
-  const slow = { ...fake('--tool', 'slow', '--tool', 'secret', '--delay', 'slow=80', '--log', log), max_in_flight: 4, denyTools: ['secret'] };
+  const slow = { ...fake('--tool', 'slow', '--tool', 'secret', '--delay', 'slow=200', '--log', log), max_in_flight: 4, denyTools: ['secret'] };
   const gateway = await t.gateway({ mcpServers: { up: slow } });
   const client = await t.http(gateway);
   await client.tools();
   let done = 0;
   const calls = Array.from({ length: 50 }, () => client.tool('up__slow').then(() => ++done));
   await until('calls arrive', () => readFileSync(log, 'utf8').split('"slow"').length > 4);
-  const started = Date.now();
   await assert.rejects(client.tool('up__secret'));
-  const took = Date.now() - started;
   assert.ok(done < 40, `${done} of 50 calls had ended when the refusal came`);
   await Promise.all(calls);
   let now = 0;
@@ -75,8 +73,6 @@ test('B18 at the in-flight limit, a rejected call still gets its error', async (
     if (line.startsWith('> ') && line.includes('"content"')) --now;
   }
   assert.equal(most, 4);
-  console.log(`    refused in ${took} ms with 4 of 4 slots taken`);
-  assert.ok(took < 1000);
 });
 
 test('B19 timeouts are set per tool, limited to the maximum, and do not affect other calls', async (t) => {
@@ -84,8 +80,8 @@ test('B19 timeouts are set per tool, limited to the maximum, and do not affect o
   const gateway = await t.gateway({
     limits: { timeout_ceiling_ms: 1500 },
     mcpServers: {
-      a: { ...fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=6000', '--log', log), tool_timeouts: { slow: 1000 } },
-      b: { ...fake('--tool', 'slow', '--delay', 'slow=6000'), timeout: 60_000 },
+      a: { ...fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=20000', '--log', log), tool_timeouts: { slow: 1000 } },
+      b: { ...fake('--tool', 'slow', '--delay', 'slow=20000'), timeout: 60_000 },
     },
   });
   const client = await t.http(gateway);
@@ -98,9 +94,12 @@ test('B19 timeouts are set per tool, limited to the maximum, and do not affect o
   const [per_tool, clamped] = await Promise.all([timed('a__slow'), timed('b__slow'), client.tool('a__quick')]);
   assert.equal(per_tool.error.code, -32000);
   assert.match(per_tool.error.message, /\ba\b/);
-  assert.ok(per_tool.took >= 990 && per_tool.took < 1450, `${per_tool.took} ms`);
+  // The message has the time-out that applied. Wall time has no useful upper limit.
+  assert.match(per_tool.error.message, /within 1000 ms/);
+  assert.ok(per_tool.took >= 990, `${per_tool.took} ms`);
   assert.equal(clamped.error.code, -32000);
-  assert.ok(clamped.took >= 1490 && clamped.took < 2500, `${clamped.took} ms`);
+  assert.match(clamped.error.message, /within 1500 ms/);
+  assert.ok(clamped.took >= 1490, `${clamped.took} ms`);
   await until('the upstream is notified', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
 });
 
@@ -271,7 +270,7 @@ test('subscriptions and completions are sent to the server of the resource', asy
 
 test('the cancellation of a call is sent to the server, and no response follows', async (t) => {
   const log = t.path('log');
-  const client = await t.stdio({ mcpServers: { a: fake('--tool', 'slow', '--delay', '400', '--log', log) } });
+  const client = await t.stdio({ mcpServers: { a: fake('--tool', 'slow', '--delay', '2000', '--log', log) } });
   await client.tools();
   const call = client.request('tools/call', { name: 'a__slow', arguments: {} }, { id: 'c1' });
   call.catch(() => {});
@@ -282,7 +281,7 @@ test('the cancellation of a call is sent to the server, and no response follows'
   const sent = readFileSync(log, 'utf8').split('\n').find((entry) => entry.includes('tools/call'));
   assert.equal(path(line.slice(2), 'params', 'requestId'), member(sent.slice(2), 'id'));
   assert.match(line, /enough/);
-  await sleep(500);
+  await sleep(2500); // longer than the call
   assert.ok(!client.lines.some((entry) => entry.includes('"c1"')), 'an answer to a cancelled call');
 });
 

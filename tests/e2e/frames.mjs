@@ -53,7 +53,7 @@ export class Guest {
     this.socket.write(frame(0, { jsonrpc: '2.0', method, params }, name));
   }
   // Resolves with the response, or with null for an empty frame.
-  async request(method, params, { name, ms = 10_000 } = {}) {
+  async request(method, params, { name, ms } = {}) {
     const stream = ++this.stream;
     this.socket.write(frame(stream, { jsonrpc: '2.0', id: `r${stream}`, method, params }, name));
     const found = await until(

@@ -30,7 +30,8 @@ export const ended = (child) => new Promise((resolve) => {
   child.once('exit', (code, signal) => {
     const done = () => resolve({ code, signal });
     child.once('close', done);
-    setTimeout(done, 500).unref();
+    // In two steps, so that output that has arrived is read even if this process was busy.
+    setTimeout(() => setTimeout(done, 250).unref(), 250).unref();
   });
 });
 
@@ -110,6 +111,12 @@ export function processesWith(text) {
   return found.sort((a, b) => a - b);
 }
 
+// On a loaded machine, Node takes longer to start than the gateway waits by default.
+function withTime(profile) {
+  if (!Object.values(profile?.mcpServers ?? {}).some((server) => server.command === node)) return profile;
+  return { ...profile, limits: { first_list_wait_ms: 40_000, connect_timeout_ms: 40_000, ...profile.limits } };
+}
+
 let serial = 0;
 
 export class Gateway {
@@ -120,7 +127,7 @@ export class Gateway {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
     this.options = options;
-    const text = typeof profile === 'string' ? profile : JSON.stringify(profile, null, 1);
+    const text = typeof profile === 'string' ? profile : JSON.stringify(withTime(profile), null, 1);
     const name = options.file ?? (typeof profile === 'string' && !/^\s*\{/.test(profile) ? 'gateway.toml' : 'gateway.json');
     this.config = join(this.dir, name);
     if (profile !== undefined) writeFileSync(this.config, text);
@@ -164,7 +171,7 @@ export class Gateway {
     });
     this.child.stdout.on('data', (data) => (this.stdoutText += data));
     this.child.stderr.on('data', (data) => (this.stderrText += data));
-    const end = Date.now() + (this.options.startTimeout ?? 20_000);
+    const end = Date.now() + (this.options.startTimeout ?? 40_000);
     for (;;) {
       const found = /https?:\/\/[^\s/]+:(\d+)\/mcp/.exec(this.stderrText + this.stdoutText);
       if (found && Number(found[1]) !== 0) {
@@ -201,12 +208,12 @@ export class Gateway {
     }
     const below = descendants(this.pid);
     this.child.kill('SIGTERM');
-    const late = sleep(8000 * patience).then(() => 'late');
+    const late = sleep(15_000 * patience).then(() => 'late');
     if ((await Promise.race([this.exited, late])) === 'late') {
       this.child.kill('SIGKILL');
-      throw new Error(`the gateway did not end within ${8 * patience} s of SIGTERM`);
+      throw new Error(`the gateway did not end within ${15 * patience} s of SIGTERM`);
     }
-    for (let i = 0; i < 100 && below.some(alive); ++i) await sleep(10);
+    for (let i = 0; i < 500 && below.some(alive); ++i) await sleep(10);
     const left = below.filter(alive);
     for (const pid of left) process.kill(pid, 'SIGKILL');
     if (left.length) throw new Error(`processes left behind: ${left.join(' ')}`);
@@ -224,7 +231,7 @@ export function runProgram(t, args, { profile, file, env, input } = {}) {
     cwd: gateway.dir,
     input,
     encoding: 'utf8',
-    timeout: 20_000 * patience,
+    timeout: 40_000 * patience,
   });
   if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program may exit without reading its input
   return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };

@@ -14,7 +14,7 @@ import { startFakeHttp } from '../fixtures/fake_http.mjs';
 
 const tests = [];
 export function test(name, body, options = {}) {
-  tests.push({ name, body, timeout: (options.timeout ?? 30_000) * patience });
+  tests.push({ name, body, timeout: Math.max(options.timeout ?? 0, 90_000) * patience });
 }
 
 export class Skip extends Error {}
@@ -22,8 +22,8 @@ export class Skip extends Error {}
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Waits until probe() returns a true value, and returns this value. On failure, reports the last
-// error or value.
-export async function until(what, probe, ms = 5000) {
+// error or value. The limit is long, because a loaded machine may stop a process for seconds.
+export async function until(what, probe, ms = 20_000) {
   ms *= patience;
   const end = Date.now() + ms;
   let last;

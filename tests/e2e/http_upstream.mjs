@@ -1,7 +1,7 @@
 // Tests upstreams over HTTP: JSON and SSE responses, sessions, credentials, failures and HTTP+SSE.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { assert, filesBelow, member, run, runProgram, test, until } from './lib.mjs';
+import { assert, filesBelow, lastingPort, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 test('A24 JSON and SSE responses are accepted, and requests contain the session and revision', async (t) => {
@@ -114,8 +114,8 @@ for (const args of [[], ['--single-process']]) {
 }
 
 test('an upstream that is down at the start, or goes down later, is reconnected', async (t) => {
-  const up = await t.fakeHttp();
-  const { port } = up;
+  const port = await lastingPort();
+  const up = await t.fakeHttp({ port });
   await up.stop();
   const gateway = await t.gateway({
     limits: { retry_min_ms: 50, retry_max_ms: 100, grace_ms: 100 },

@@ -5,5 +5,6 @@ export {
   patience, processesWith, program, root, runProgram, sanitized,
 } from './gateway.mjs';
 export { HttpClient, RpcError, StdioClient, events } from './clients.mjs';
+export { lastingPort } from '../fixtures/lasting_port.mjs';
 export { member, path } from '../fixtures/raw_json.mjs';
 export { strict as assert } from 'node:assert';

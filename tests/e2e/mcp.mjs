@@ -113,7 +113,7 @@ test('a server is disabled and enabled; a running gateway applies this at its ne
 for (const args of [[], ['--single-process']]) {
   test(`a server is restarted in the running gateway, and in-flight calls finish ${args}`, async (t) => {
     const log = t.path('log');
-    const server = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--log", "${log}-${name}", "--tool", "x", "--tool", "s", "--delay", "s=800"]\n`;
+    const server = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--log", "${log}-${name}", "--tool", "x", "--tool", "s", "--delay", "s=4000"]\n`;
     const gateway = await t.gateway(`${server('one')}${server('two')}[mcpServers.off]\ncommand = "x"\ndisabled = true\n`, { args });
     const client = await t.http(gateway);
     await until('both are ready', async () => (await client.toolNames()).includes('two__x'));

@@ -62,7 +62,7 @@ async function judged(t, policy = {}) {
     mcpServers: { local: fake('--tool', 'a') },
     policies: { default: { plugin: outside(), words: 'password,id_rsa', rehearse: true, ...policy } },
     telemetry: { book: { plugin: telemetryPlugin } },
-    limits: { policy_timeout_ms: 1500 },
+    limits: { policy_timeout_ms: 3000 },
   });
   const client = await t.http(gateway);
   await until('calls are decided', async () => (await call(client, { n: 0 })).result);
@@ -138,7 +138,7 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
     const other = await t.http(gateway);
     assert.ok((await call(other, { n: 1 })).result);
     assert.match((await call(other, { say: 'password' })).error.message, /\(words\)/);
-    const why = fault === 'hang' ? /the policy "default" has not returned for more than 1500 ms/ : /endpoint: the compartment was killed by SIG/;
+    const why = fault === 'hang' ? /the policy "default" has not returned for more than 3000 ms/ : /endpoint: the compartment was killed by SIG/;
     assert.match(gateway.stderr(), why);
   }, { timeout });
 }

@@ -39,7 +39,7 @@ test('pain-2 modern client, old upstreams', async (t) => {
 // Fault: the list waits for the slowest upstream, or fails as soon as one upstream fails.
 test('pain-5 one failing upstream does not affect the list of others', async (t) => {
   const gateway = await t.gateway({
-    limits: { first_list_wait_ms: 600 * patience, connect_timeout_ms: 30_000 },
+    limits: { first_list_wait_ms: 3000 * patience, connect_timeout_ms: 30_000 },
     mcpServers: {
       good: fake('--tool', 'a'),
       mute: fake('--tool', 'a', '--hang', 'initialize'),
@@ -229,7 +229,7 @@ test('pain-16 notifications are forwarded immediately', async (t) => {
   const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"k":[1e400]}}}';
   const gateway = await t.gateway({
     mcpServers: {
-      a: fake('--tool', 'tell', '--tool', 'slow', '--delay', 'slow=600', '--progress', '2', '--resource', 'r:1', '--prompt', 'p',
+      a: fake('--tool', 'tell', '--tool', 'slow', '--delay', 'slow=3000', '--progress', '2', '--resource', 'r:1', '--prompt', 'p',
         '--add', 'tell=new', '--add-resource', 'tell=r:2', '--add-prompt', 'tell=q', '--notify', `tell=${message}`),
     },
   });
@@ -303,13 +303,13 @@ test('pain-19 with several in-flight calls, no unrelated client is asked', async
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
-    mcpServers: { pipe: fake('--tool', 'slow', '--delay', 'slow=500', '--tool', 'ask', '--ask', ask), web: { url: web.url } },
+    mcpServers: { pipe: fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'ask', '--ask', ask), web: { url: web.url } },
   });
   const options = () => ({ capabilities: { elicitation: {} }, onAsk: () => ({ action: 'accept', content: {} }) });
   const [bystander, asker] = [await t.http(gateway, options()), await t.http(gateway, options())];
   await bystander.listen();
   for (const [slow, asking] of [['pipe__slow', 'pipe__ask'], ['web__slow', 'web__ask']]) {
-    const running = bystander.tool(slow, { ms: 500 });
+    const running = bystander.tool(slow, { ms: 3000 });
     await until('the slow call runs', async () => (await statusOf(gateway)).in_flight === 1);
     const { asked } = await asker.tool(asking, { params: { message: 'ok?', requestedSchema: { type: 'object', properties: {} } } });
     if (slow.startsWith('web')) assert.equal(asked.result.action, 'accept', 'HTTP says which call asks');
@@ -354,7 +354,7 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
 test('pain-24 if a server hangs, the timeout error names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
-    limits: { connect_timeout_ms: 500 * patience, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
+    limits: { connect_timeout_ms: 4000 * patience, call_timeout_ms: 1500, request_timeout_ms: 1500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
     mcpServers: {
       mute: fake('--tool', 'a', '--hang', 'initialize'),
       listless: fake('--tool', 'a', '--hang', 'tools/list'),

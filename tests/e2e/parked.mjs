@@ -63,7 +63,7 @@ for (const [mode, args] of modes) {
 
   test(`forged, foreign, changed and expired states are rejected, ${mode}`, async (t) => {
     const log = t.path('log');
-    const gateway = await t.gateway({ mcpServers: { a: asking(log), b: asking(t.path('b')) }, limits: { ask_timeout_ms: 4000 } }, { args });
+    const gateway = await t.gateway({ mcpServers: { a: asking(log), b: asking(t.path('b')) }, limits: { ask_timeout_ms: 15_000 } }, { args });
     const http = await httpOf(t, gateway);
     const interim = await asked(http, 'a__elicit');
     const good = answering(interim, ANSWERS.elicit);
@@ -87,7 +87,7 @@ for (const [mode, args] of modes) {
     const repeated = await call(http, 'a__elicit', {}, { requestState, inputResponses: { nothing: {} } });
     assert.deepEqual(repeated.answer.result.inputRequests, interim.inputRequests);
     // The client never answers: the server gets an answer, and the call ends.
-    await until('the server gets an answer', () => lines(log, '<', 'notifications/cancelled').length === 1);
+    await until('the server gets an answer', () => lines(log, '<', 'notifications/cancelled').length === 1, 40_000);
     assert.deepEqual(calls(log), ['elicit']);
     await refused(http, 'a__elicit', good, /has ended|has expired/);
     assert.equal((await call(http, 'a__x')).answer.result.content[0].text, 'fake/x');
@@ -144,7 +144,7 @@ for (const [mode, args] of modes) {
     // After the end of the input, no request can be repeated, so a parked call does not keep the gateway running.
     assert.equal((await send({})).resultType, 'input_required');
     pipe.child.stdin.end();
-    await until('the gateway ends', () => pipe.child.exitCode !== null, 5000);
+    await until('the gateway ends', () => pipe.child.exitCode !== null);
     assert.equal(pipe.child.exitCode, 0);
   });
 

@@ -193,7 +193,7 @@ test('H04 connectors are separate files: without HTTP, stdio works and HTTP repo
 for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/],
   ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
   test(`H06 ${plugin}: a failed plugin stops the start or not, depending on the profile`, async (t) => {
-    const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
+    const tools = (required) => ({ limits: { plugin_init_ms: 3000 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
     const gateway = await t.gateway(tools(false));
     const client = await t.http(gateway);
     assert.deepEqual(await client.toolNames(), ['a__x']);
@@ -213,7 +213,7 @@ for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-i
 for (const args of [[], ['--single-process']]) {
   test(`H06 a required plugin that hangs in its constructors, or offers no tools, stops the start ${args}`, async (t) => {
     for (const [plugin, why] of [['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
-      const profile = { limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin) } } };
+      const profile = { limits: { plugin_init_ms: 3000 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin) } } };
       const stopped = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}', ...args], { profile });
       assert.equal(stopped.code, 1, plugin);
       assert.match(stopped.stderr, why);

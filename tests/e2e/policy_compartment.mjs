@@ -16,7 +16,7 @@ async function judged(t, { policy = {}, telemetry = {}, tools = ['a'], limits = 
     mcpServers: { local: fake(...tools.flatMap((tool) => ['--tool', tool])) },
     policies: { judge: { plugin: policyPlugin, ...policy } },
     telemetry: { book: { plugin: telemetryPlugin, ...telemetry } },
-    limits: { policy_timeout_ms: 1500, ...limits },
+    limits: { policy_timeout_ms: 3000, ...limits },
   });
   return { gateway, client: await t.http(gateway) };
 }

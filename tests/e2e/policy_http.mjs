@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
+import { assert, build, fake, run, runProgram, sanitized, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { startDecisionPoint } from '../fixtures/decision_point.mjs';
 
@@ -22,7 +22,7 @@ async function asked(t, server, { http = {}, security, env, ...more } = {}) {
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },
     policies: {
       rules: { plugin: 'policy-rules' },
-      point: { plugin: 'policy-http', rules: false, url: server.url, timeout_ms: 1000, ...http },
+      point: { plugin: 'policy-http', rules: false, url: server.url, timeout_ms: 3000, ...http },
     },
     telemetry: { book: { plugin: telemetryPlugin } },
     ...(security ? { security } : {}),
@@ -213,7 +213,7 @@ test('calls are also decided with --single-process', async (t) => {
   assert.ok((await call(client, { wish: 'block' })).error);
 });
 
-test('invalid configuration is rejected, and the error names the key', (t) => {
+test('invalid configuration is rejected, and the error names the key', async (t) => {
   const start = (point_, more = {}) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { point: { plugin: 'policy-http', ...point_ } }, ...more },
   });
@@ -224,6 +224,7 @@ test('invalid configuration is rejected, and the error names the key', (t) => {
     [{ url: 'https://pdp.example/v1', timeout_ms: 0 }, /timeout_ms/],
     [{ url: 'https://pdp.example/v1', tll: 1 }, /tll: unknown key/],
   ]) {
+    await sleep(1); // decision points of other tests are in this process
     const { code, stderr } = start(keys);
     assert.notEqual(code, 0, show(keys));
     assert.match(stderr, expected);

@@ -81,7 +81,7 @@ const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
 // starts or restarts. `begin` is called before the two pending calls.
 const waits = {
   'behind another call': {
-    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
+    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=8000'),
     keys: 'max_in_flight = 1\n',
     begin: async (client, gateway) => {
       const before = await callsOf(gateway);
@@ -89,9 +89,9 @@ const waits = {
       await until('it has come', async () => await callsOf(gateway) === before + 1);
     },
   },
-  'for a lazy server': { def: fake('--tool', 'a', '--tool', 'b', '--init-delay', '2500'), keys: 'start = "lazy"\nidle_stop_ms = 300\n' },
+  'for a lazy server': { def: fake('--tool', 'a', '--tool', 'b', '--init-delay', '6000'), keys: 'start = "lazy"\nidle_stop_ms = 300\n' },
   'for a server that starts again': {
-    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'end', '--die', 'end', '--init-delay', '2500'),
+    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'end', '--die', 'end', '--init-delay', '6000'),
     keys: '',
     begin: async (client) => { await call(client, 'local__end'); },
   },
@@ -106,8 +106,8 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
       const gateway = await t.gateway(profile + twice, { args });
       const client = await t.http(gateway);
-      await until('the tools are listed', async () => (await client.toolNames()).length >= 2, 10_000);
-      if (what === 'for a lazy server') await until('it is not running', async () => (await statusOf(gateway)).servers[0].state === 'idle', 15_000);
+      await until('the tools are listed', async () => (await client.toolNames()).length >= 2, 30_000);
+      if (what === 'for a lazy server') await until('it is not running', async () => (await statusOf(gateway)).servers[0].state === 'idle', 30_000);
       await begin?.(client, gateway);
       const before = await callsOf(gateway);
       const waiting = [call(client, 'local__a'), call(client, 'local__b')];

@@ -2,9 +2,8 @@
 // the list command of a real AI client, use the reference servers behind one endpoint.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { promisify } from 'node:util';
-import { Gateway, assert, fake, importFromNpm, node, npmBin, npmServer, run, test, until } from './lib.mjs';
+import { Gateway, assert, fake, importFromNpm, lastingPort, node, npmBin, npmServer, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -15,22 +14,13 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 const server = (name) => `@modelcontextprotocol/server-${name}/dist/index.js`;
 
-// Returns a free port. For servers that cannot choose one themselves.
-const freePort = () =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-
 // Starts server-everything over HTTP. Resolves with its URL.
 async function everythingOverHttp(t) {
-  const port = await freePort();
+  const port = await lastingPort();
   const child = spawn(node, [npmBin(server('everything')), 'streamableHttp'], { env: { PATH: process.env.PATH, PORT: String(port) }, stdio: 'ignore' });
   t.defer(() => child.kill('SIGKILL'));
   const url = `http://127.0.0.1:${port}/mcp`;
-  await until('server-everything listens', () => fetch(url, { method: 'GET' }).then(() => true), 15_000);
+  await until('server-everything listens', () => fetch(url, { method: 'GET' }).then(() => true), 40_000);
   return url;
 }
 

@@ -33,7 +33,7 @@ export class Records {
   }
   // Waits until ok() accepts the first value of the result.
   until(sql, ok) {
-    return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
+    return until(sql, async () => ok((await this.rows(sql))[0][0]), 30_000);
   }
   files() {
     return readdirSync(this.folder).filter((name) => /^calls-.*\.db$/.test(name)).sort().map((name) => join(this.folder, name));

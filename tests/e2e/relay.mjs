@@ -132,7 +132,7 @@ test('B11 after a lost connection, every pending request fails, none is repeated
   endpoint.onFrame = plain;
   await endpoint.start();
   relay.request(4, 'ping');
-  assert.equal((await relay.line(1000)).id, 4);
+  assert.equal((await relay.line(4000)).id, 4);
   assert.deepEqual(methods(requests(endpoint)), ['tools/call', 'tools/list', 'prompts/get', 'ping']);
   assert.equal(requests(endpoint).at(-1).stream, 1, 'streams begin anew');
   assert.match(relay.stderr, /was lost \(connection closed.*\), 3 requests failed; reconnecting/);
@@ -156,7 +156,7 @@ test('a short outage delays requests, and a long outage fails them', async (t) =
   const answer = await relay.line(20_000);
   assert.match(answer.error.message, /tools\/call: not sent: there is no connection/);
   relay.request(3, 'tools/call');
-  assert.equal((await relay.line(1000)).id, 3);
+  assert.equal((await relay.line(4000)).id, 3);
   await endpoint.start();
   await until('connected', () => relay.stderr.split('reconnected to').length === 3);
   relay.request(4, 'ping');

@@ -30,7 +30,7 @@ export class Relay {
   request(id, method, params = {}) {
     this.send({ jsonrpc: '2.0', id, method, params });
   }
-  async line(ms = 5000) {
+  async line(ms) {
     await until('a line of the relay', () => this.lines.length > 0, ms);
     return JSON.parse(this.lines.shift());
   }

@@ -3,10 +3,10 @@
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { alive, assert, build, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
+import { alive, assert, build, fake, lastingPort, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -141,12 +141,12 @@ both('A12 an in-flight call of a removed server completes', async (t, args) => {
   const log = t.path('log');
   const slow = fake('--tool', 'a', '--delay', 'a=1500', '--log', log);
   const stuck = fake('--tool', 'b', '--hang', 'tools/call');
-  const gateway = await t.gateway({ limits: { drain_ms: 2500 }, mcpServers: { slow, stuck } }, { args });
+  const gateway = await t.gateway({ limits: { drain_ms: 6000 }, mcpServers: { slow, stuck } }, { args });
   const client = await t.http(gateway);
   await client.tools();
   const calls = [client.tool('slow__a'), client.tool('stuck__b').catch((error) => error)];
   await until('the call has arrived', () => readFileSync(log, 'utf8').includes('tools/call'));
-  write(gateway, { limits: { drain_ms: 2500 }, mcpServers: { other: fake('--tool', 'c') } });
+  write(gateway, { limits: { drain_ms: 6000 }, mcpServers: { other: fake('--tool', 'c') } });
   const answer = await ask(gateway, 'POST', '/reload-config');
   assert.equal(answer.status, 200);
   assert.equal((await calls[0]).content[0].text, 'fake/a');
@@ -290,12 +290,7 @@ both('concurrent changes are made one after another', async (t, args) => {
 });
 
 both('metrics are served over TCP if configured, and nothing else at this address', async (t, args) => {
-  const port = await new Promise((done) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
-  });
+  const port = await lastingPort();
   const profile = { mcpServers: { one: fake('--tool', 'x') }, gateway: { metrics_listen: `127.0.0.1:${port}` } };
   const gateway = await t.gateway(profile, { args });
   assert.match(gateway.stderr(), new RegExp(`Metrics +http://127.0.0.1:${port}/metrics`));
@@ -328,7 +323,7 @@ both('the service socket rejects processes that the gateway has started', async 
   // server has none, and the check of the socket itself must reject the request.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
   await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
-  await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);
+  await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')));
   assert.ok(!/code 0/.test(readFileSync(out, 'utf8')), readFileSync(out, 'utf8'));
   assert.ok(!readFileSync(out, 'utf8').includes('"pid"'));
 });

@@ -2,7 +2,7 @@
 // revisions with a session; and how the gateway finds out which generation a server is of.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { assert, fake, filesBelow, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, lastingPort, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { httpOf } from './stateless_client.mjs';
 import { startStateless } from '../fixtures/stateless_server.mjs';
 
@@ -437,8 +437,8 @@ test('a server that is upgraded, downgraded and upgraded again between starts', 
 });
 
 test('a server over HTTP that changes its generation while the gateway runs', async (t) => {
-  const first = await startStateless();
-  const { port } = first;
+  const port = await lastingPort();
+  const first = await startStateless({ port });
   const gateway = await t.gateway({ limits: { retry_min_ms: 50, retry_max_ms: 200 }, mcpServers: { up: { url: first.url } } });
   const client = await t.http(gateway);
   await client.tool('up__echo', { n: 1 });

@@ -8,10 +8,13 @@ const execute = promisify(execFile);
 
 // Returns the parsed output of `bulkhead status --json` for a gateway.
 export async function statusOf(gateway) {
-  const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 10_000 });
-  const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);
-  if (!found) throw new Error(`no such gateway in ${stdout}`);
-  return found;
+  // The command omits a gateway that does not respond within 2 s, which happens on a loaded machine.
+  for (let attempt = 1; ; ++attempt) {
+    const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 20_000 });
+    const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);
+    if (found) return found;
+    if (attempt === 3) throw new Error(`no such gateway in ${stdout}`);
+  }
 }
 
 // Sends a request to the gateway's service socket, as curl --unix-socket would.

@@ -265,14 +265,14 @@ test('the call that creates a task is recorded once, and requests about it name 
 });
 
 test('a server\'s id that is missing or too long ends the call; ids expire', async (t) => {
-  const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, t.path('log')) }, limits: { task_lifetime_ms: 1000 } });
+  const gateway = await t.gateway({ mcpServers: { a: server(STATELESS, t.path('log')) }, limits: { task_lifetime_ms: 4000 } });
   const client = await statelessOf(t, gateway);
   await client.refused('tools/call', { name: 'a__long', arguments: { size: 1023 } }, -32603, /an id that is too long/);
   await client.refused('tools/call', { name: 'a__none' }, -32603, /a task without an id/);
   assert.equal((await client.ended((await client.start('a__long', { size: 1022 })).taskId)).status, 'completed');
   const { taskId } = await client.start('a__job', { ms: 60_000 });
   assert.equal((await client.get(taskId)).status, 'working');
-  await sleep(1100);
+  await sleep(4100);
   await client.refused('tasks/get', { taskId }, -32602, /unknown or has expired/);
 });
 

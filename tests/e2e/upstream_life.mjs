@@ -7,7 +7,7 @@ const pidIn = (log) => processesWith(log)[0];
 
 test('A19 the gateway starts with the servers that work', async (t) => {
   const gateway = await t.gateway({
-    limits: { connect_timeout_ms: 2000 },
+    limits: { connect_timeout_ms: 20_000 },
     mcpServers: { one: fake('--tool', 'a'), two: fake('--tool', 'b'), third: { command: '/no/such/program' } },
   });
   const client = await t.http(gateway);
@@ -75,11 +75,13 @@ test('F20 after the connect timeout, 10 s by default, the server is killed', asy
   const started = gateway.startedAt;
   await until('the child runs', () => existsSync(log));
   const pid = pidIn(log);
-  const failed = await until('it failed', async () => (await statusOf(gateway)).servers.find((s) => s.name === 'mute' && s.state === 'failed'), 13_000);
+  const failed = await until('it failed', async () => (await statusOf(gateway)).servers.find((s) => s.name === 'mute' && s.state === 'failed'), 40_000);
   const took = Date.now() - started;
-  assert.ok(took > 9000 && took < 11_500, `${took} ms`);
-  assert.match(failed.reason, /did not respond to initialize within/);
-  await until('the child has ended', () => !alive(pid), 6000);
+  assert.ok(took > 9000, `${took} ms`);
+  // The time-out that remained for initialize. Wall time has no useful upper limit.
+  const [, remained] = /did not respond to initialize within (\d+) ms/.exec(failed.reason) ?? assert.fail(failed.reason);
+  assert.ok(Number(remained) <= 10_000, failed.reason);
+  await until('the child has ended', () => !alive(pid));
 });
 
 test('pending calls fail immediately with the name of the server and are not repeated', async (t) => {
@@ -121,7 +123,7 @@ for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
   test(`after SIGTERM, in-flight calls may finish within the grace period; then the error names calls that may have run (${how})`, async (t) => {
     const gateway = await t.gateway({
-      limits: { shutdown_grace_ms: 1500 },
+      limits: { shutdown_grace_ms: 4000 },
       mcpServers: { s: fake('--tool', 'soon', '--delay', 'soon=700', '--tool', 'never', '--hang', 'tool:never') },
     }, { args });
     gateway.mayExit = true;
@@ -154,8 +156,8 @@ test('a child\'s standard error is stored up to a limit', async (t) => {
 
 test('the first list waits for a limited time; later tools are announced', async (t) => {
   const gateway = await t.gateway({
-    limits: { first_list_wait_ms: 300 },
-    mcpServers: { early: fake('--tool', 'a'), late: fake('--tool', 'b', '--init-delay', '1200'), soon: fake('--tool', 'c', '--init-delay', '50') },
+    limits: { first_list_wait_ms: 3000 },
+    mcpServers: { early: fake('--tool', 'a'), late: fake('--tool', 'b', '--init-delay', '8000'), soon: fake('--tool', 'c', '--init-delay', '50') },
   });
   const client = await t.http(gateway);
   await client.listen();
@@ -166,7 +168,7 @@ test('the first list waits for a limited time; later tools are announced', async
 });
 
 test('a call to a server that is still starting waits for it', async (t) => {
-  const gateway = await t.gateway({ limits: { first_list_wait_ms: 50 }, mcpServers: { late: fake('--tool', 'b', '--init-delay', '600') } });
+  const gateway = await t.gateway({ limits: { first_list_wait_ms: 50 }, mcpServers: { late: fake('--tool', 'b', '--init-delay', '3000') } });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);

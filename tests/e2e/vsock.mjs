@@ -202,7 +202,7 @@ test('B14 one port serves frames and TLS, and the TLS service receives every byt
 });
 
 test('B14 without a hand-off service, silent connections and those that are not MCP are closed and counted', async (t) => {
-  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 200 });
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 2000 });
   const http = connect(socket);
   http.on('error', () => {});
   http.write('GET / HTTP/1.1\r\n\r\n');

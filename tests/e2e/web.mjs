@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { assert, run, test, until } from './lib.mjs';
+import { assert, lastingPort, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { startDns, startHostileWeb } from '../fixtures/hostile_web.mjs';
 
@@ -17,7 +17,7 @@ const metadataAddress = '169.254.169.254';
 function enterOwnNetwork() {
   if (process.env.WEB_NETWORK !== undefined || process.getuid() !== 0) return;
   const resolv = join(tmpdir(), `bulkhead-resolv-${process.pid}.conf`);
-  writeFileSync(resolv, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
+  writeFileSync(resolv, 'nameserver 127.0.0.1\noptions timeout:2 attempts:2\n');
   const set = `ip link set lo up && ip addr add ${publicAddress}/32 dev lo && ip addr add ${metadataAddress}/32 dev lo && mount --bind ${resolv} /etc/resolv.conf && exec "$@"`;
   const own = (words) => spawnSync('unshare', ['-n', '-m', 'sh', '-c', set, 'sh', ...words], { stdio: 'inherit', env: { ...process.env, WEB_NETWORK: 'own' } });
   const can = spawnSync('unshare', ['-n', '-m', 'sh', '-c', set, 'sh', 'true'], { stdio: 'ignore' }).status === 0;
@@ -245,7 +245,7 @@ const harmless = {
 
 test('with a malicious web server, nothing hangs, escapes or exceeds its limit', async (t) => {
   const web = await hostile(t);
-  const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 2000 } });
+  const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 8000 } });
   const compartment = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'web');
   await text('local__fetch_http', { url: web.url });
   const before = await compartment();
@@ -303,7 +303,7 @@ test('D06 the block list, the allow list and the default are applied', async (t)
 
 test('D07 each hop of a redirect is checked by name and by address', async (t) => {
   await names(t);
-  const web = await hostile(t, publicAddress);
+  const web = await hostile(t, publicAddress, { port: await lastingPort() });
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const metadata = await hostile(t, metadataAddress, { port: web.port });
   const { text, error } = await started(t, { http: guarded });
@@ -323,7 +323,7 @@ test('D07 each hop of a redirect is checked by name and by address', async (t) =
 
 test('a name whose address changes never reaches internal addresses', async (t) => {
   const { queries } = await names(t);
-  const web = await hostile(t, publicAddress);
+  const web = await hostile(t, publicAddress, { port: await lastingPort() });
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const results = [];
   // Each call has a new libcurl client, so no DNS response is cached.

@@ -9,9 +9,9 @@ not_ok() { echo "$1: FAILED: $2"; failed=1; }
 check() {  # NAME EXPECTED SEEN
   if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected $2, saw $3"; fi
 }
-# Waits up to 20 s until COMMAND succeeds.
+# Waits up to 60 s until COMMAND succeeds.
 until_true() {
-  for _ in $(seq 200); do
+  for _ in $(seq 600); do
     if eval "$1" >/dev/null 2>&1; then return 0; fi
     sleep 0.1
   done
@@ -78,7 +78,7 @@ exec 3>/tmp/input
 calls 1 1 'before' >&3
 until_true 'grep -q before /tmp/lost'
 for id in 11 12 13; do request $id tools/call '{"name":"fake__slow","arguments":{}}' >&3; done
-sleep 1
+sleep 3
 kill -9 $gateway
 until_true '[ "$(grep -c -- "-32001" /tmp/lost)" = 3 ]'
 check 'the endpoint is killed: each pending call gets -32001' 3 "$(grep -c '"code":-32001.*tools/call' /tmp/lost)"

@@ -42,4 +42,4 @@ fi
 chmod 755 "$root"  # other users need access to the files
 find "$root/app" -type f -perm -u+x -exec strip --strip-debug {} + 2>/dev/null || true
 install -m 755 "$here/in_guest.sh" "$root/test.sh"
-"$here/boot.sh" "$root" "${GUEST_SECONDS:-200}"
+"$here/boot.sh" "$root" "${GUEST_SECONDS:-500}"

@@ -85,13 +85,13 @@ class Client {
     return until('the task ends', async () => {
       const task = await this.call('tasks/get', { taskId });
       return task.status !== 'working' && task;
-    }, 8000);
+    }, 20_000);
   }
   notesOf(method) {
     return this.notes.filter((note) => note.method === method).map(({ params }) => params);
   }
   note(method, test = () => true) {
-    return until(`${method} (got ${this.notes.map((note) => note.method)})`, () => this.notesOf(method).find(test), 8000);
+    return until(`${method} (got ${this.notes.map((note) => note.method)})`, () => this.notesOf(method).find(test), 20_000);
   }
   async close() {
     await this.channel.close();

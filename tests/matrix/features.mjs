@@ -51,7 +51,7 @@ async function changed({ client }, kind, list, key, nameOf) {
   await client.watch({ kinds: [kind] });
   const before = client.notes.length;
   const name = textOf(await tool(client, 'change', { kind }));
-  await until(`${kind}/list_changed`, () => client.notes.slice(before).some(({ method }) => method === `notifications/${kind}/list_changed`), 8000);
+  await until(`${kind}/list_changed`, () => client.notes.slice(before).some(({ method }) => method === `notifications/${kind}/list_changed`), 20_000);
   assert.ok((await client.list(list, key)).items.some((item) => nameOf(item).endsWith(name)), `${name} is listed`);
 }
 
@@ -116,7 +116,7 @@ export const features = {
     const before = await json(client, 'counts');
     const { id, done } = client.start('tools/call', { name: 'wait', arguments: {} });
     done.catch(() => {});
-    const waits = (what, test) => until(what, async () => test(await json(client, 'counts')), 8000);
+    const waits = (what, test) => until(what, async () => test(await json(client, 'counts')), 20_000);
     await waits('the call runs', ({ waiting }) => waiting === before.waiting + 1);
     await client.cancel(id);
     await waits('the server stops', ({ waiting, stopped }) => waiting === before.waiting && stopped === before.stopped + 1);
@@ -239,7 +239,7 @@ export const refusals = {
     client.anonymous.length = 0;
     const before = (await client.list('tools/list', 'tools')).items;
     client.batch([{ method: 'tools/call', params: { name: 'change', arguments: { kind: 'tools' } } }, { method: 'ping' }]);
-    const error = await until('an error without an id', () => client.anonymous[0], 8000);
+    const error = await until('an error without an id', () => client.anonymous[0], 20_000);
     assert.equal(error.code, -32600);
     assert.match(error.message, /batch/i);
     assert.deepEqual((await client.list('tools/list', 'tools')).items, before);

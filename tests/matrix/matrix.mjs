@@ -141,7 +141,7 @@ async function connect(stand, { client: revision, clientTransport }) {
     answers: ANSWERS,
   });
   try {
-    await limit(10_000, 'the opening', client.open());
+    await limit(30_000, 'the opening', client.open());
     if (client.negotiated && client.negotiated !== revision) throw new Error(`the gateway chose ${client.negotiated}`);
   } catch (error) {
     await client.close().catch(() => {});
@@ -165,7 +165,7 @@ async function* runPairing(stand, list) {
         throw (opening = failure);
       });
       client.notes.length = 0;
-      await limit(15_000, cell.feature, cell.check({ client, server: cell.server }));
+      await limit(40_000, cell.feature, cell.check({ client, server: cell.server }));
       const wrong = [...new Set(client.errors.slice(before))];
       if (wrong.length) throw new Error(`schema: ${wrong.join('; ')}`);
     } catch (failure) {

@@ -155,7 +155,7 @@ struct Fixture {
     return true;
   }
 
-  bool wait(const std::function<bool()> &done, int ms = 5000) { return host.run_until(done, ms); }
+  bool wait(const std::function<bool()> &done, int ms = 20'000) { return host.run_until(done, ms); }
   bool wait_events(std::size_t n) {
     return wait([&] { return seen.events.size() >= n; });
   }

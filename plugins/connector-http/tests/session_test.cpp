@@ -162,7 +162,7 @@ TEST_CASE("the session of an initialize request that was sent as well is not use
       for (int i = 0; i < 500 && !session; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // for the head of the response
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // for the head of the response
       return peer.answer(200, result(1));
     }
     peer.answer(404, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}})");

@@ -108,7 +108,7 @@ struct Fixture {
   Call &run(Call &call, const bh_http_request &r, bool checked = false) {
     REQUIRE(start(call, r, checked) == BH_OK);
     CHECK(call.done == 0);
-    REQUIRE(host.run_until([&] { return call.done > 0; }, 8000));
+    REQUIRE(host.run_until([&] { return call.done > 0; }, 20'000));
     CHECK(call.done == 1);
     CHECK(http->cancel(plugin->self, call.id) == BH_STALE);
     return call;
@@ -327,7 +327,7 @@ TEST_CASE("a callback may stop, cancel and start requests") {
     REQUIRE(f.start(second, Fixture::request(other)) == BH_OK);
   };
   REQUIRE(f.start(cancelled, Fixture::request(url)) == BH_OK);
-  REQUIRE(f.host.run_until([&] { return second.done == 1; }, 5000));
+  REQUIRE(f.host.run_until([&] { return second.done == 1; }, 20'000));
   CHECK(second.body == "short");
   const std::size_t so_far = cancelled.body.size();
   f.host.run_for(20);
@@ -358,7 +358,7 @@ TEST_CASE("requests started in a callback begin in order") {
   };
   f.get(first, server.url("/first"));
   REQUIRE(f.host.run_until(
-      [&] { return next[0].done + next[1].done + next[2].done + next[3].done == 4; }, 5000));
+      [&] { return next[0].done + next[1].done + next[2].done + next[3].done == 4; }, 20'000));
   std::map<int, std::string> by_connection;
   for (const Request &r : server.requests()) by_connection[r.connection] += r.target;
   std::string order;
