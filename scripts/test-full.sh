@@ -35,6 +35,9 @@ cmake --build build-tsan -j "$jobs"
 TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-19" \
   ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE 'e2e|no_tsan'
 
+step "all cells of the matrix"
+tests/e2e/run.sh tests/matrix/matrix.mjs --all
+
 step "drills"
 for drill in tests/drills/*.sh; do
   echo "-- $drill"

@@ -34,6 +34,9 @@ const askForm = async (io, ...args) => (await io.ask({ form: form(...args) })).f
 const shown = (said) => `action=${said.action}, content=${JSON.stringify(said.content ?? {})}`;
 const titled = (...pairs) => pairs.map(([value, title]) => ({ const: value, title }));
 const name = { name: { type: 'string' } };
+// The gateway announces a changed list only if it differs, so these items change with each announcement.
+const changes = { test_trigger_tool_change: 0, test_simple_prompt: 0 };
+const changesOf = (item) => (changes[item] ? ` (change ${changes[item]})` : '');
 const ok = { ok: { type: 'boolean' } };
 
 const schema2020 = {
@@ -153,10 +156,12 @@ export const tools = {
     return text('Logged');
   }],
   test_trigger_tool_change: ['Announces a changed list of tools', nothing, async (_, io) => {
+    changes.test_trigger_tool_change += 1;
     await io.changed('tools');
     return text('The list of tools has changed');
   }],
   test_trigger_prompt_change: ['Announces a changed list of prompts', nothing, async (_, io) => {
+    changes.test_simple_prompt += 1;
     await io.changed('prompts');
     return text('The list of prompts has changed');
   }],
@@ -236,7 +241,7 @@ export const prompts = {
 // The results of methods that have the same result in all revisions.
 export const lists = {
   tools: () => ({
-    tools: Object.entries(tools).map(([tool, [description, inputSchema]]) => ({ name: tool, description, inputSchema })),
+    tools: Object.entries(tools).map(([tool, [description, inputSchema]]) => ({ name: tool, description: `${description}${changesOf(tool)}`, inputSchema })),
   }),
   resources: () => ({
     resources: Object.entries(resources).map(([uri, [mimeType]]) => ({ uri, name: uri, description: `Resource ${uri}`, mimeType })),
@@ -249,7 +254,7 @@ export const lists = {
   prompts: () => ({
     prompts: Object.entries(prompts).map(([prompt, [names]]) => ({
       name: prompt,
-      description: `Prompt ${prompt}`,
+      description: `Prompt ${prompt}${changesOf(prompt)}`,
       arguments: names.map((argument) => ({ name: argument, description: argument, required: true })),
     })),
   }),

@@ -1,6 +1,6 @@
 // What servers ask clients of MCP 2026-07-28 (elicitation, sampling, roots) and the gateway's approval
 // forms: the client gets an input_required result and repeats its request. Also attacks on it.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { assert, events, fake, importFromNpm, node, root, run, show, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
@@ -434,6 +434,8 @@ test('after a restart of the endpoint, a repeated request is rejected, and nothi
     return now !== pid && now > 0;
   });
   await refused(http, 'a__elicit', answering(interim, ANSWERS.elicit), /from before a restart of the gateway/);
+  // The process that has the call ends, which cancels the call.
+  await until('the server\'s processes end', () => readFileSync(log, 'utf8').split('\n').filter((line) => line === '! eof').length === 2);
   assert.equal(calls(log).filter((name) => name === 'elicit').length, 1);
 });
 

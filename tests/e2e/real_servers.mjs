@@ -160,7 +160,7 @@ test('two official clients share servers, and a server-initiated request reaches
   assert.deepEqual(clients.map(({ seen }) => seen.filter((entry) => entry === 'sampling').length), [0, 1]);
 }, { timeout: 60_000 });
 
-test('a client of the next revision falls back over HTTP and stdio', async (t) => {
+test('a client of 2026-07-28 uses a server with sessions over HTTP and stdio', async (t) => {
   const next = await importFromNpm('@modelcontextprotocol/client');
   const stdio = await importFromNpm('@modelcontextprotocol/client/stdio');
   const profile = { limits: { first_list_wait_ms: 20_000 }, mcpServers: { thinking: npmServer(server('sequential-thinking')) } };
@@ -170,6 +170,7 @@ test('a client of the next revision falls back over HTTP and stdio', async (t) =
     const client = new next.Client({ name: 'next', version: '1' }, { versionNegotiation: { mode: 'auto' } });
     await client.connect(transport);
     t.defer(() => client.close());
+    assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
     const { tools } = await client.listTools();
     assert.deepEqual(tools.map((tool) => tool.name), ['thinking__sequentialthinking']);
     const result = await client.callTool({ name: tools[0].name, arguments: { thought: 'x', thoughtNumber: 1, totalThoughts: 1, nextThoughtNeeded: false } });

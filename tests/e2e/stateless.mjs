@@ -1,8 +1,8 @@
 // Tests clients of MCP 2026-07-28 over HTTP and stdio, with builtin tools and with servers of the
 // revisions with sessions.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Gateway, assert, events, fake, importFromNpm, node, run, show, test, until } from './lib.mjs';
+import { Gateway, assert, events, fake, importFromNpm, node, run, show, sleep, test, until } from './lib.mjs';
 import { Guest } from './frames.mjs';
 import { PREFIX, REVISION, httpOf, lines, meta } from './stateless_client.mjs';
 import { Records } from './records.mjs';
@@ -319,6 +319,41 @@ for (const [mode, args] of modes) {
     pipe.child.stdin.end();
     assert.equal((await first).result._meta[`${PREFIX}subscriptionId`], 1);
     assert.equal((await second).result._meta[`${PREFIX}subscriptionId`], '1');
+  });
+
+  test(`subscriptions/listen has no time-out, and reports that a server is lost and has returned, ${mode}`, async (t) => {
+    const gone = t.path('gone');
+    const log = t.path('log');
+    const gateway = await t.gateway({
+      limits: { request_timeout_ms: 200, call_timeout_ms: 200, grace_ms: 50, retry_min_ms: 50, retry_max_ms: 100 },
+      mcpServers: { a: fake('--tool', 'die', '--die', 'die', '--resource', 'mem://r', '--fail-while', gone, '--log', log), b: fake('--tool', 'y') },
+    }, { args });
+    const http = await httpOf(t, gateway);
+    const listed = async () => (await http.result('tools/list')).tools.some((tool) => tool.name === 'a__die');
+    assert.ok(await listed());
+    const ended = new AbortController();
+    const wanted = { toolsListChanged: true, resourceSubscriptions: ['bulkhead://a/mem://r'] };
+    const stream = await http.open('subscriptions/listen', { notifications: wanted }, { id: 'l', signal: ended.signal });
+    const got = [];
+    (async () => {
+      for await (const event of events(stream)) if (event.data) got.push(JSON.parse(event.data));
+    })().catch(() => {});
+    await until('it is acknowledged', () => got.length >= 1);
+    assert.deepEqual(got[0].params.notifications, wanted);
+    await sleep(700);
+    const changes = () => got.filter((one) => one.method === 'notifications/tools/list_changed').length;
+    writeFileSync(gone, '');
+    let before = changes();
+    await http.send('tools/call', { name: 'a__die' });
+    await until('the loss is reported', () => changes() > before);
+    assert.equal(await listed(), false);
+    before = changes();
+    rmSync(gone);
+    await until('the return is reported', () => changes() > before);
+    assert.ok(await listed());
+    await until('the resource is subscribed again', () => lines(log, '<', 'resources/subscribe').length === 2);
+    for (const one of got) assert.equal(one.params._meta[`${PREFIX}subscriptionId`], 'l');
+    ended.abort();
   });
 
   test(`the SDK's client, pinned to the revision, over HTTP and stdio, ${mode}`, async (t) => {

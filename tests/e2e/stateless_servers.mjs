@@ -1,6 +1,6 @@
 // Servers of MCP 2026-07-28, which have no sessions, over stdio and HTTP, for clients of the
 // revisions with a session; and how the gateway finds out which generation a server is of.
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { assert, fake, filesBelow, lastingPort, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { httpOf } from './stateless_client.mjs';
@@ -433,6 +433,54 @@ test('a server that is upgraded, downgraded and upgraded again between starts', 
     use(next);
     await gateway.again();
     await works();
+  }
+});
+
+const processesOf = (word) => readdirSync('/proc').filter((pid) => {
+  try {
+    const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    return /^\d+$/.test(pid) && program.endsWith('node') && args.includes(word);
+  } catch {
+    return false;
+  }
+});
+
+test('a server over stdio that changes its generation while the gateway runs: no call is lost or runs twice', async (t) => {
+  const revision = t.path('revision'), log = t.path('log');
+  const server = fileURLToPath(new URL('../matrix/server.mjs', import.meta.url));
+  writeFileSync(revision, '2025-11-25');
+  const gateway = await t.gateway({
+    limits: { retry_min_ms: 20, retry_max_ms: 100 },
+    mcpServers: { up: { command: node, args: [server, `@${revision}`, 'stdio', log], sandbox: 'off' } },
+  });
+  const clients = [await t.http(gateway), await httpOf(t, gateway)];
+  const outcomes = new Map();
+  const call = async (client) => {
+    const text = `call ${outcomes.size}`;
+    outcomes.set(text, 'lost');
+    const params = { name: 'up__echo', arguments: { text } };
+    const { error } = client === clients[0] ? await client.call('tools/call', params).then(() => ({}), (error_) => ({ error: error_ }))
+      : (await client.send('tools/call', params)).answer;
+    outcomes.set(text, error === undefined ? 'ok' : error.message);
+    return error === undefined;
+  };
+  for (const next of ['2026-07-28', '2025-06-18', '2026-07-28', '2024-11-05']) {
+    for (const client of clients) await until('a call works', () => call(client));
+    writeFileSync(revision, next);
+    const inFlight = [...clients, ...clients].map(call);
+    for (const pid of processesOf(log)) process.kill(Number(pid), 'SIGKILL');
+    await Promise.all(inFlight);
+    for (const client of clients) await until('a call works again', () => call(client));
+  }
+  const runs = new Map();
+  for (const line of readFileSync(log, 'utf8').split('\n').filter((one) => one.startsWith('< '))) {
+    const { method, params } = JSON.parse(line.slice(2));
+    if (method === 'tools/call') runs.set(params.arguments.text, (runs.get(params.arguments.text) ?? 0) + 1);
+  }
+  for (const [text, outcome] of outcomes) {
+    assert.ok((runs.get(text) ?? 0) <= 1, `${text} ran ${runs.get(text)} times`);
+    if (outcome === 'ok') assert.equal(runs.get(text), 1, text);
+    else assert.match(outcome, /server "up"/, text);
   }
 });
 

@@ -146,7 +146,8 @@ export const features = {
     const { items, pages } = await client.list('tools/list', 'tools');
     assert.equal(new Set(items.map(({ name }) => name)).size, items.length);
     assert.ok(items.length > 5, 'more than one page of the server');
-    if (pages > 1) await assert.rejects(client.call('tools/list', { cursor: 'no such cursor' }), { code: -32602 });
+    assert.ok(pages > 1, 'more than one page of the gateway');
+    await assert.rejects(client.call('tools/list', { cursor: 'no such cursor' }), { code: -32602 });
   },
   async structured({ client }) {
     const { items } = await client.list('tools/list', 'tools');
@@ -192,8 +193,9 @@ export const features = {
   },
 };
 
-// The rules in the gateway's profile that `approval` and `rewrite` need.
+// The rules in the gateway's profile that `approval` and `rewrite` need, and pages for `pagination`.
 export const PROFILE = {
+  limits: { page_items: 7 },
   approval: { elicitation: true },
   security: {
     rules: {
