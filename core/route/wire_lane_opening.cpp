@@ -33,6 +33,11 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
+// Plugins may connect to servers of other types.
+bool uses_http(const ServerDef &def) {
+  return def.type.empty() ? !def.url.empty() : def.type == "http";
+}
+
 constexpr std::int32_t header_mismatch = -32020;
 
 bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes) {
@@ -145,8 +150,11 @@ void WireLane::reopen() {
       0);
 }
 
+// Over HTTP, silence does not identify the server's generation: the connector may be waiting
+// for the time in Retry-After before it sends the request again. If initialize were sent meanwhile,
+// a busy server that supports both generations could be opened with the older one.
 void WireLane::watch_silence() {
-  if (!opening_.watches_silence() || silence_timer_ != 0) return;
+  if (!opening_.watches_silence() || silence_timer_ != 0 || uses_http(upstream_.def())) return;
   const std::uint64_t wait_ms = std::min(Opening::silence_ms, connect_timeout_ms() / 2);
   silence_timer_ =
       host_.reactor().timer_start(this, wait_ms, bh::callback(this, [](WireLane &self) {
