@@ -172,7 +172,7 @@ void WireLane::continue_opening(Opening::Step step) {
     case Opening::Step::send:
       return send_opening();
     case Opening::Step::fail:
-      return attempt_failed(opening_.error(), 0);
+      return attempt_failed(opening_.error(), retry_after_ms_);
   }
 }
 
