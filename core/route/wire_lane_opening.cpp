@@ -150,12 +150,14 @@ void WireLane::reopen() {
       0);
 }
 
-// Over HTTP, silence does not identify the server's generation: the connector may be waiting
-// for the time in Retry-After before it sends the request again. If initialize were sent meanwhile,
-// a busy server that supports both generations could be opened with the older one.
+// Over HTTP, the connector may be waiting for the time in Retry-After before it sends the request
+// again. If initialize overtook it, a busy server that supports both generations could be opened
+// with the older one. A server that never responds still gets initialize.
 void WireLane::watch_silence() {
-  if (!opening_.watches_silence() || silence_timer_ != 0 || uses_http(upstream_.def())) return;
-  const std::uint64_t wait_ms = std::min(Opening::silence_ms, connect_timeout_ms() / 2);
+  if (!opening_.watches_silence() || silence_timer_ != 0) return;
+  const std::uint64_t half = connect_timeout_ms() / 2;
+  const std::uint64_t wait_ms =
+      uses_http(upstream_.def()) ? half : std::min(Opening::silence_ms, half);
   silence_timer_ =
       host_.reactor().timer_start(this, wait_ms, bh::callback(this, [](WireLane &self) {
                                     self.silence_timer_ = 0;

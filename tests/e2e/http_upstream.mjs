@@ -123,7 +123,7 @@ for (const args of [[], ['--single-process']]) {
     t.defer(() => limited.stop());
     const ups = { modern, old, limited };
     const mcpServers = Object.fromEntries(Object.entries(ups).map(([name, { url }]) => [name, { url }]));
-    const gateway = await t.gateway({ mcpServers, limits: { first_list_wait_ms: 15_000 } }, { args });
+    const gateway = await t.gateway({ mcpServers, limits: { first_list_wait_ms: 30_000, connect_timeout_ms: 30_000 } }, { args });
     const client = await t.http(gateway);
     const names = await client.toolNames();
     for (const name of Object.keys(ups)) assert.ok(names.includes(`${name}__echo`), name);
