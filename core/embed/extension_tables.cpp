@@ -67,7 +67,8 @@ struct HostTables::Receiver {
     route().servers.wires.message(lane, exchange, message);
   }
   void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
-    route().servers.wires.exchange_failed(lane, exchange, to_error(error));
+    route().servers.wires.exchange_failed(lane, exchange, to_error(error),
+                                          error == nullptr ? 0 : error->retry_after_ms);
   }
   void lane_down(bh_lane lane, const bh_error *error) const {
     route().servers.wires.down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);

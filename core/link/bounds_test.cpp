@@ -54,7 +54,7 @@ struct Peer final : Channel::Receiver {
 struct Heard final : ClientStubEvents {
   std::vector<bh_lane> closed;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &) override {}
+  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &, std::uint32_t) override {}
   void lane_down(bh_lane, const Error &, std::uint32_t) override {}
   void lane_closed(bh_lane lane) override { closed.push_back(lane); }
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}

@@ -71,7 +71,8 @@ struct ClientStub::Lane final : Channel::Receiver {
       case lane_failed:
         if (!closing && !down) {
           events.lane_exchange_failed(handle, frame.exchange,
-                                      {static_cast<bh_status>(frame.code), std::string(payload)});
+                                      {static_cast<bh_status>(frame.code), std::string(payload)},
+                                      clamp_ms(frame.value));
         }
         return;
       case FrameKind::lane_down:

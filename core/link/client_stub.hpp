@@ -29,7 +29,8 @@ class ClientStubEvents {
  public:
   virtual ~ClientStubEvents() = default;
   virtual void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) = 0;
-  virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) = 0;
+  virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error,
+                                    std::uint32_t retry_after_ms) = 0;
   virtual void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) = 0;
   virtual void lane_closed(bh_lane lane) = 0;
   virtual void call_complete(bh_call call, std::uint32_t kind, std::string_view json) = 0;

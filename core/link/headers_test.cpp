@@ -48,7 +48,8 @@ struct Heard final : ClientStubEvents {
   std::vector<std::pair<std::uint64_t, Error>> failed;
   bool down = false;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const Error &error) override {
+  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const Error &error,
+                            std::uint32_t) override {
     failed.emplace_back(exchange, error);
   }
   void lane_down(bh_lane, const Error &, std::uint32_t) override { down = true; }

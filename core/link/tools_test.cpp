@@ -21,7 +21,7 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> results, errors;
   std::vector<std::pair<std::string, std::uint32_t>> changes;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &) override {}
+  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &, std::uint32_t) override {}
   void lane_down(bh_lane, const Error &error, std::uint32_t) override {
     errors.push_back(error.text);
   }

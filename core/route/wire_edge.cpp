@@ -142,11 +142,12 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (WireLane *still = doubtful ? find(handle) : nullptr) still->recheck();
 }
 
-void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error) {
+void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error,
+                               std::uint32_t retry_after_ms) {
   WireLane *lane = find(handle);
   Exchange *e = needs_.exchanges.get(exchange);
   if (lane == nullptr || e == nullptr || e->lane != lane) return;
-  if (e->purpose != Purpose::call) return lane->own_answer(*e, nullptr, {}, &error);
+  if (e->purpose != Purpose::call) return lane->own_answer(*e, nullptr, {}, &error, retry_after_ms);
   const std::string name = "server \"" + lane->upstream().name() + "\"";
   const std::string text =
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;

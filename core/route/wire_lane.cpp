@@ -382,7 +382,8 @@ void WireLane::send_own(Exchange &e, std::string_view params, std::span<const bh
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
-                          const Error *error) {
+                          const Error *error, std::uint32_t retry_after_ms) {
+  retry_after_ms_ = retry_after_ms;
   const Purpose purpose = e.purpose;
   const mcp::Method method = e.method;
   const std::uint64_t id = e.id;

@@ -59,9 +59,9 @@ class WireLane final : public Lane, private Listening::Wire {
   // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
   // Handles the response to one of the lane's own exchanges. `error` is set if there is no
-  // response.
+  // response. `retry_after_ms` is the time that the server has asked to wait, or 0.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
-                  const Error *error);
+                  const Error *error, std::uint32_t retry_after_ms = 0);
   // Returns the form of the server's responses, or null if they have the form that revisions with
   // sessions define.
   const AnswerForm *answer_form() const noexcept {
@@ -201,6 +201,7 @@ class WireLane final : public Lane, private Listening::Wire {
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
   std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
   std::uint32_t list_failures_ = 0;
+  std::uint32_t retry_after_ms_ = 0;  // that came with the last response to a request of the lane
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
   std::uint64_t last_use_ns_ = 0;

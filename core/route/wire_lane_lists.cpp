@@ -94,7 +94,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     // because a new connection would restart the server's warm-up.
     if (kind == ItemKind::tool && listing.first) {
       if (list_failures_++ < max_list_failures) return retry_list(failure);
-      return attempt_failed({BH_E_PROTOCOL, failure}, 0);
+      return attempt_failed({BH_E_PROTOCOL, failure}, retry_after_ms_);
     }
   }
   listing_done(kind, failure.empty());
@@ -106,7 +106,7 @@ void WireLane::retry_list(const std::string &reason) {
   settled_ = true;
   reason_ = reason;
   ++failures_;
-  schedule_retry(0);
+  schedule_retry(retry_after_ms_);
   host_.lane_changed(*this);
 }
 

@@ -33,6 +33,11 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
+// Plugins may connect to servers of other types.
+bool uses_http(const ServerDef &def) {
+  return def.type.empty() ? !def.url.empty() : def.type == "http";
+}
+
 constexpr std::int32_t header_mismatch = -32020;
 
 bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes) {
@@ -145,9 +150,14 @@ void WireLane::reopen() {
       0);
 }
 
+// Over HTTP, the connector may be waiting for the time in Retry-After before it sends the request
+// again. If initialize overtook it, a busy server that supports both generations could be opened
+// with the older one. A server that never responds still gets initialize.
 void WireLane::watch_silence() {
   if (!opening_.watches_silence() || silence_timer_ != 0) return;
-  const std::uint64_t wait_ms = std::min(Opening::silence_ms, connect_timeout_ms() / 2);
+  const std::uint64_t half = connect_timeout_ms() / 2;
+  const std::uint64_t wait_ms =
+      uses_http(upstream_.def()) ? half : std::min(Opening::silence_ms, half);
   silence_timer_ =
       host_.reactor().timer_start(this, wait_ms, bh::callback(this, [](WireLane &self) {
                                     self.silence_timer_ = 0;
@@ -164,7 +174,7 @@ void WireLane::continue_opening(Opening::Step step) {
     case Opening::Step::send:
       return send_opening();
     case Opening::Step::fail:
-      return attempt_failed(opening_.error(), 0);
+      return attempt_failed(opening_.error(), retry_after_ms_);
   }
 }
 

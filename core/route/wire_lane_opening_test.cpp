@@ -146,6 +146,48 @@ TEST_CASE("a server that is silent on the probe gets initialize on the same conn
   w.lane = nullptr;
 }
 
+TEST_CASE("over HTTP, initialize waits for half of the connect time-out") {
+  struct Kind {
+    std::string type, url;
+    bool http;
+  };
+  const Kind kind = GENERATE(Kind{"http", "", true}, Kind{"", "http://127.0.0.1:9/mcp", true},
+                             Kind{"http", "http://127.0.0.1:9/mcp", true}, Kind{"stdio", "", false},
+                             Kind{"", "", false}, Kind{"example-connector", "", false});
+  INFO(kind.type << ' ' << kind.url);
+  Unknown w;
+  ServerDef def = w.def;
+  def.connect_timeout_ms = 4'000;
+  def.type = kind.type;
+  def.url = kind.url;
+  const auto upstream = w.replaced_by(def);
+  const std::uint64_t start = bh::monotonic_ms();
+  w.lane->start();
+  CHECK(w.methods() == Texts{R"("server/discover")"});
+  SECTION("silence") {
+    REQUIRE(wait_for(*w.loop, [&] { return w.sent.size() == 2; }));
+    CHECK(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+    if (kind.http) CHECK(bh::monotonic_ms() - start >= 2'000);
+  }
+  if (kind.http) {
+    SECTION("a late answer decides") {
+      w.answer("server/discover", discovered);
+      CHECK(w.revision == "2026-07-28");
+    }
+    SECTION("a late refusal decides") {
+      w.refuse("server/discover", no_method);
+      CHECK(w.methods() == Texts{R"("server/discover")", R"("initialize")"});
+    }
+    SECTION("a time-out fails the attempt, and nothing is stored") {
+      w.fail("server/discover", {BH_E_TIMEOUT, "no response"});
+      CHECK(w.methods() == Texts{R"("server/discover")"});
+      CHECK(w.lane->state() == LaneState::waiting);
+      CHECK(upstream->protocol.stamped("{}") == "{}");
+    }
+  }
+  w.remove(*upstream);
+}
+
 TEST_CASE("a server that ends on the probe is started once more, and gets initialize first") {
   Unknown w;
   w.lane->down({BH_E_UNAVAILABLE, "exited with status 1"}, 0);
@@ -201,7 +243,7 @@ TEST_CASE("a child process that hangs on the probe gets initialize first when it
   ServerDef def = w.def;
   def.connect_timeout_ms = 20;  // so that the silence is 10 ms
   const bool process = GENERATE(true, false);
-  if (!process) def.url = "http://127.0.0.1:9/mcp";
+  if (!process) def.type = "example-connector";
   const auto upstream = w.replaced_by(def);
   w.lane->start();
   REQUIRE(wait_for(*w.loop, [&] { return w.sent.size() == 2; }));
@@ -210,7 +252,7 @@ TEST_CASE("a child process that hangs on the probe gets initialize first when it
   CHECK(upstream->protocol.first(bh::unix_s()).stateless());
   w.fail("initialize", {BH_E_TIMEOUT, "no response"});
   CHECK(w.lane->state() == LaneState::waiting);
-  // A time-out over HTTP does not show what the server has received.
+  // A time-out over another connector does not show what the server has received.
   CHECK(upstream->protocol.first(bh::unix_s()).stateless() == !process);
   w.sent.clear();
   w.lane->start();

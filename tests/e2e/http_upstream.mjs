@@ -1,8 +1,9 @@
 // Tests upstreams over HTTP: JSON and SSE responses, sessions, credentials, failures and HTTP+SSE.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { assert, filesBelow, lastingPort, member, run, runProgram, test, until } from './lib.mjs';
+import { assert, filesBelow, lastingPort, member, run, runProgram, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
+import { startStateless } from '../fixtures/stateless_server.mjs';
 
 test('A24 JSON and SSE responses are accepted, and requests contain the session and revision', async (t) => {
   const up = await t.fakeHttp();
@@ -110,6 +111,45 @@ for (const args of [[], ['--single-process']]) {
     assert.match(refused.message, /too many requests \(HTTP 429\)/);
     assert.equal(at('tools/call').length, 1, 'a call is sent once');
     assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
+  });
+
+  test(`F32 while a server is busy on server/discover, no initialize overtakes it ${args}`, async (t) => {
+    const busy = (status, after) => ({ 'server/discover': { status, after, times: 2 } });
+    // The first server supports both generations, so that it would accept initialize as well.
+    const modern = await startStateless({ both: true, busy: busy(503, 2) });
+    t.defer(() => modern.stop());
+    const old = await t.fakeHttp({ busy: busy(503, 2) });
+    const limited = await startStateless({ both: true, busy: busy(429, 2) });
+    t.defer(() => limited.stop());
+    const ups = { modern, old, limited };
+    const mcpServers = Object.fromEntries(Object.entries(ups).map(([name, { url }]) => [name, { url }]));
+    const gateway = await t.gateway({ mcpServers, limits: { first_list_wait_ms: 30_000, connect_timeout_ms: 30_000 } }, { args });
+    const client = await t.http(gateway);
+    const names = await client.toolNames();
+    for (const name of Object.keys(ups)) assert.ok(names.includes(`${name}__echo`), name);
+    for (const [name, { requests }] of Object.entries(ups)) {
+      const sent = requests.filter(({ body }) => body).map(({ body, at }) => ({ method: JSON.parse(body).method, at }));
+      const opening = sent.filter(({ method }) => method === 'server/discover' || method === 'initialize');
+      const probes = ['server/discover', 'server/discover', 'server/discover'];
+      assert.deepEqual(opening.map(({ method }) => method), name === 'old' ? [...probes, 'initialize'] : probes, name);
+      for (const i of [1, 2]) assert.ok(opening[i].at - opening[i - 1].at >= 1990, `${name}: ${opening[i].at - opening[i - 1].at} ms`);
+    }
+    const { servers } = await statusOf(gateway);
+    const revisions = Object.fromEntries(servers.map(({ name, protocol }) => [name, protocol]));
+    assert.deepEqual(revisions, { modern: '2026-07-28', old: '2025-11-25', limited: '2026-07-28' });
+  });
+
+  test(`F32 a Retry-After beyond the connect time-out fails at once, and the reason says so ${args}`, async (t) => {
+    const up = await startStateless({ both: true, busy: { 'server/discover': { status: 503, after: 30, times: 1000 } } });
+    t.defer(() => up.stop());
+    const limits = { connect_timeout_ms: 5_000, retry_min_ms: 50 };
+    const gateway = await t.gateway({ mcpServers: { up: { url: up.url } }, limits }, { args });
+    await until('it fails before the time-out', async () => {
+      const { reason } = (await statusOf(gateway)).servers[0];
+      return /asks for a retry after 30 s, which exceeds the request's time-out/.test(reason ?? '');
+    }, 4_000);
+    await sleep(1_000); // in this time, the lane's own delay of 50 ms would pass several times
+    assert.deepEqual(up.requests.map(({ body }) => JSON.parse(body).method), ['server/discover']);
   });
 }
 
