@@ -26,7 +26,8 @@ class Rules {
     OwnedFd file(
         static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
     if (!file) return;
-    // A file system that does not respond. Without a rule, nothing in it can be used.
+    // fstat() fails if the file system does not respond. The folder then gets no rule, so the
+    // server cannot access it.
     struct stat info{};
     if (::fstat(file.get(), &info) != 0) return;
     rules.paths.push_back({file.get(), rights});
