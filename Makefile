@@ -1,5 +1,5 @@
 # All build, test and install commands of this tree; `make help` lists them. On a fresh Debian 12 or
-# 13: apt-get install -y git make, clone, make run.
+# 13: apt-get update && apt-get install -y git make, clone, make run.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local

@@ -110,7 +110,7 @@ if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then
   more=("LISTEN=127.0.0.1:$port")
 fi
 
-echo "@@ apt-get install -y git make && git clone"
+echo "@@ apt-get update && apt-get install -y git make && git clone"
 apt-get update -qq
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq git make >/dev/null
 git -c advice.detachedHead=false clone -q /bulkhead.bundle bulkhead

@@ -283,7 +283,7 @@ void ClientInputs::end_unanswered(const ParkedInputs::Due &due) {
   Call *call = needs_.calls.get(due.call);
   if (call == nullptr) return;
   needs_.ends.end_unanswered(
-      *call, "the client did not repeat its request with the answers to what it was asked in time");
+      *call, "the client did not repeat its request with the requested input in time");
 }
 
 // The requests that wait for the call get the error that a repeated request would get.

@@ -8,7 +8,8 @@
 
 namespace bulkhead {
 
-// The clients with the same names, transport and revision.
+// Counts the sessions and calls of all clients that have the same names, transport and protocol
+// revision.
 struct ClientStatus {
   // The maximum length of a list of ClientStatus. Clients beyond this limit are counted only in the
   // total number of sessions.

@@ -209,7 +209,7 @@ TEST_CASE("client capabilities survive parsing and composing") {
   CHECK(parse_client_caps("[]") == 0);
 }
 
-TEST_CASE("a cancellation goes on with its reason, and nothing else") {
+TEST_CASE("a cancellation is forwarded with its reason only") {
   const auto composed = [](const std::string &params) {
     const std::string m =
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)" + params + "}";

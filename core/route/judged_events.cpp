@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
-  return Gate::refusal({}, "it contains an object with duplicate members");
+  return Gate::refusal({}, "the message contains an object with duplicate members");
 }
 
 std::uint32_t event_of(JudgedEvent::Kind kind) {
@@ -154,7 +154,9 @@ void JudgedEvents::record(const JudgedEvent &event, const Gate::Decision &decisi
   refused.bytes_in = event.message.size();
   const std::string_view why = decision.verdict == Gate::Verdict::refuse
                                    ? std::string_view(decision.reason)
-                                   : std::string_view("this cannot be rewritten");
+                                   : std::string_view(
+                                         "the policy decided to rewrite this message, but only "
+                                         "calls and results can be rewritten");
   // Servers may send any number of these messages, so no space is reserved for their records.
   needs_.recorder.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
                          false);

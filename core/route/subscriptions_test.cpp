@@ -60,7 +60,7 @@ TEST_CASE("the server receives only the first subscribe and the last unsubscribe
   CHECK(w.changes > 0);
 }
 
-TEST_CASE("the server is not told the URI of a resource that the client does not watch") {
+TEST_CASE("the server does not receive the URI of a resource that the client does not watch") {
   World w;
   CHECK_FALSE(w.subscribe(w.first));
   CHECK_FALSE(w.ended());

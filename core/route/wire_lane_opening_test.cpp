@@ -272,7 +272,9 @@ TEST_CASE("an error that only stateless servers send fails the attempt, and noth
   CHECK(w.upstream->protocol.stamped("{}") == "{}");
 }
 
-TEST_CASE("a server over HTTP is not opened again because of an error that says nothing") {
+TEST_CASE(
+    "a server over HTTP is not opened again because of an error that does not identify the "
+    "revision") {
   struct Case {
     std::string error;
     bool reopens;

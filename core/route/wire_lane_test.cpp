@@ -182,14 +182,16 @@ TEST_CASE("a server is notified of changed root folders only") {
   CHECK(w.notified.size() == 1);
 }
 
-TEST_CASE("the connector may repeat list and read requests, but no handshakes or calls") {
+TEST_CASE("list and read requests are marked as repeatable; calls are not") {
   World w;
   w.get_ready();
   CHECK(w.repeatable == Texts{R"("tools/list")"});
   w.finish((w.call(), *w.last));
   w.finish((w.call("{}", "prompts/get"), *w.last));
+  w.finish((w.call("{}", "resources/read"), *w.last));
   w.finish((w.call("{}", "resources/subscribe"), *w.last));
   w.finish((w.call("{}", "completion/complete"), *w.last));
-  CHECK(w.sent.size() == 4);
-  CHECK(w.repeatable == Texts{R"("tools/list")", R"("prompts/get")", R"("completion/complete")"});
+  CHECK(w.sent.size() == 5);
+  CHECK(w.repeatable == Texts{R"("tools/list")", R"("prompts/get")", R"("resources/read")",
+                              R"("completion/complete")"});
 }

@@ -299,7 +299,8 @@ TEST_CASE("entries that could not be saved are saved with the next start") {
   fs::create_directories(f.path + "/folder");
   REQUIRE(record.add(first));  // nothing in it is new
   CHECK(recorded_in(file) == Paths{"/granted/a", "/granted/secret"});
-  // The disk is full in the middle of an entry.
+  // The disk fills up while an entry is being written: RLIMIT_FSIZE stops the write after eight
+  // bytes.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

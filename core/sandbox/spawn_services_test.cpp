@@ -198,7 +198,8 @@ constexpr const char *other_daemons[] = {"/var/lib/lxd/unix.socket",
                                          "/var/snap/multipass/common/multipass_socket",
                                          "/var/snap/microk8s/common/run/containerd.sock"};
 
-// Returns the attempts that succeed, with their definitions.
+// Returns the connection attempts that succeed, each with the sandbox mode and command of its
+// server.
 std::string reached_daemons() {
   std::string reached;
   std::vector<std::unique_ptr<Listener>> sockets;

@@ -28,6 +28,17 @@ namespace {
 constexpr std::string_view no_file =
     "no project file (.bulkhead.toml or .mcp.json) in the working directory; use --project FILE";
 
+// Returns the error for a missing project file. If the only name looks like the ID of an approval
+// request, the error names the command that allows a waiting call.
+std::string no_file_error(const Arguments &arguments) {
+  std::string out(no_file);
+  if (arguments.names.size() != 1) return out;
+  const std::string &name = arguments.names.front();
+  const bool hex = name.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (!hex || name.size() < 4 || name.size() > 64) return out;
+  return out + "; to allow a waiting call, use `bulkhead approvals allow " + name + "`";
+}
+
 bool wanted(const Arguments &arguments, const std::string &name) {
   const auto &names = arguments.names;
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
@@ -320,7 +331,7 @@ std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &argum
 int run_approve(const Arguments &arguments) {
   if (arguments.list) return list_approvals();
   const std::string file = project_file(arguments);
-  if (file.empty()) return complain(no_file);
+  if (file.empty()) return complain(no_file_error(arguments));
   if (!arguments.hash.empty() && arguments.names.size() != 1) {
     return complain("--hash requires the name of one server", exit_usage);
   }

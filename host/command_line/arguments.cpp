@@ -26,8 +26,16 @@ constexpr const char *folder_type = "DIR";
 constexpr const char *uses_running =
     "\n\nUses the servers of a running gateway with the same configuration. If none is running,\n"
     "starts the configured servers and stops them afterwards.";
+// Ends the help of the three commands that approve something.
+constexpr const char *approval_commands =
+    "\n\n`bulkhead approve` approves the servers of a project file, `bulkhead approvals allow` a\n"
+    "waiting call, and `bulkhead pins approve` tool definitions that have changed.";
 constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
+
+std::string approval_help(const char *text) {
+  return std::string(text) + approval_commands;
+}
 
 int print_completion(const Arguments &) {
   return write_stdout(bash_completion(command_tree())) ? exit_ok : exit_failed;
@@ -167,10 +175,10 @@ void add_approvals(CLI::App &app, Arguments &to) {
                     "After approval, start each server and scan its tools for suspicious text");
   approve->add_flag("--list", to.list, "List the approvals of all project files");
   add_json(*approve, to);
-  approve->footer(
+  approve->footer(approval_help(
       "Example:\n  bulkhead approve weather --project ./.mcp.json\n\n"
       "Until a server is approved, it is not started and its variables are not expanded. Changing\n"
-      "a server's definition revokes its approval. Exit code 1 if a server is not approved.");
+      "a server's definition revokes its approval. Exit code 1 if a server is not approved."));
   auto *revoke =
       add_command(app, to, "revoke", "Revoke approvals of project file servers", run_revoke);
   revoke->add_option("names", to.names, "Servers (default: all in the file)")->type_name("NAME");
@@ -225,13 +233,13 @@ void add_questions(CLI::App &app, Arguments &to) {
       ->excludes(session);
   allow->add_flag("--tool", to.for_tool,
                   "With --session or --minutes (1 to 60): allow this tool with any arguments");
-  allow->footer(
+  allow->footer(approval_help(
       "Examples:\n  bulkhead approvals allow 3f9c --minutes 10\n"
       "  bulkhead approvals allow 3f9c --tool --minutes 10\n\n"
       "Without --tool, the approval applies to calls with exactly these arguments. With --tool,\n"
       "it applies to calls to this tool of this server in the client's session, and ends early if\n"
       "the rules or the definition of the tool change. Exit code 1 if no such request is\n"
-      "pending.");
+      "pending."));
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
   revoke->footer(
       "Example:\n  bulkhead approvals revoke 3f9c\n\n"
@@ -307,9 +315,7 @@ void add_pins(CLI::App &app, Arguments &to) {
                 run_pins_show, "bulkhead pins show github"),
            to);
   add("approve", "Approve the current definitions", run_pins_approve,
-      "bulkhead pins approve github list_issues",
-      applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
-                            "the servers of a project\nfile, use `bulkhead approve`."))
+      "bulkhead pins approve github list_issues", approval_help(applies))
       ->add_option(
           "--hash", to.hash,
           "Approve only if the tool's hash begins with these digits (at least 8; one tool)")

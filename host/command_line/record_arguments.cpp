@@ -114,9 +114,8 @@ void add_records(CLI::App &app, Arguments &to) {
   add_where(*calls, to);
   calls->footer(
       "Example:\n  bulkhead calls --server github --denied --follow\n\n"
-      "Filters can be combined; --denied and --errors together select both. --json prints one "
-      "object per line, always including handshakes,\n"
-      "lists and pings, with times in UTC.");
+      "Filters can be combined; --denied and --errors together select both. --json prints one\n"
+      "object per line, always including handshakes, lists and pings, with times in UTC.");
   auto *logs = add_command(app, to, "logs", "Show a server's standard error output", run_logs);
   logs->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
   logs->add_flag("-f,--follow", to.records.follow, "Stream new lines until Ctrl-C");

@@ -26,6 +26,20 @@ test('every command has help with an example', async (t) => {
   assert.match(onStdout(runProgram(t, ['--version'])), /^bulkhead \d+\.\d+\.\d+\n$/);
 });
 
+test('the three commands that approve something name each other', async (t) => {
+  const ends = [['approve'], ['approvals', 'allow'], ['pins', 'approve']].map((words) => onStdout(runProgram(t, [...words, '--help'])).trimEnd().split('\n\n').at(-1));
+  assert.equal(new Set(ends).size, 1, show(ends));
+  assert.equal(ends[0].replace(/\s+/g, ' ').trim(), '`bulkhead approve` approves the servers of a project file, `bulkhead approvals allow` a waiting call, and `bulkhead pins approve` tool definitions that have changed.');
+  const none = 'bulkhead: no project file (.bulkhead.toml or .mcp.json) in the working directory; use --project FILE';
+  for (const [words, hint] of [
+    [['3f9c'], '; to allow a waiting call, use `bulkhead approvals allow 3f9c`'], [['3F9C01'], '; to allow a waiting call, use `bulkhead approvals allow 3F9C01`'],
+    [[], ''], [['3f9'], ''], [['weather'], ''], [['3f9c', '3f9d'], ''],
+  ]) {
+    const done = runProgram(t, ['approve', ...words]);
+    assert.deepEqual([done.code, done.stdout, done.stderr], [1, '', `${none}${hint}\n`]);
+  }
+});
+
 test('each outcome has its exit code', async (t) => {
   for (const args of [[], ['srve'], ['serve', '--nonsense'], ['call'], ['serve', '--log-level', 'loud'], ['profile']]) {
     const done = runProgram(t, args);

@@ -1,10 +1,13 @@
-// Tests that all commands and options in the documents exist, and that all profiles in the
-// documents load.
+// Tests that all commands and options in the documents exist, that all profiles in the documents
+// load, and that their JSON is valid.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, root, run, runProgram, show, test } from './lib.mjs';
 
-const files = ['README.md', 'SECURITY.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+const files = [
+  'README.md', 'HACKING.md', 'SECURITY.md', 'tests/README.md', 'examples/policy-plugin/README.md', 'sdk/template/tools-c/README.md', 'sdk/template/tools-cpp/README.md',
+  ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+];
 
 // Returns the code in a document as {file, line, lang, text}. `lang` is "" for inline code.
 function codeOf(file) {
@@ -76,6 +79,21 @@ test('each profile in the documents loads, and its rules are valid', async (t) =
   });
   assert.deepEqual(wrong, []);
   assert.ok(profiles.length > 15, `only ${profiles.length} profiles were found`);
+});
+
+test('each JSON block in the documents is valid JSON', async () => {
+  const wrong = [];
+  // A line that begins with an object, without a comment after it.
+  const blocks = code.filter(({ lang, text }) => lang === 'json' || (lang === 'sh' && /^\{ .*\}$/.test(text)));
+  for (const { file, line, text } of blocks) {
+    try {
+      JSON.parse(text);
+    } catch (error) {
+      wrong.push(`${file}:${line}: ${error.message}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+  assert.ok(blocks.length > 5, `only ${blocks.length} blocks were found`);
 });
 
 await run();

@@ -6,13 +6,20 @@ import { connect } from 'node:net';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { StdioClient, alive, assert, build, descendants, ended, fake, fakeMcp, node, processesWith, program, run, test, until } from './lib.mjs';
+import { StdioClient, alive, assert, build, descendants, ended, fake, fakeMcp, node, processesWith, program, run, sanitized, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
 
-const received = (log, text) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes(text)).length;
-const starts = (log) => received(log, '"method":"initialize"');
+// Counts the messages in the log of a scripted server that fulfil a condition. The log has one
+// message a line after its direction; "<" is received. The last line may be incomplete.
+function received(log, fulfils) {
+  const lines = (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').slice(0, -1);
+  return lines.filter((line) => line.startsWith('<')).map((line) => JSON.parse(line.slice(1))).filter(fulfils).length;
+}
+const methods = (log, method) => received(log, (message) => message.method === method);
+const starts = (log) => methods(log, 'initialize');
+const callsOf = (log, round) => received(log, (message) => message.method === 'tools/call' && message.params.arguments?.round === round);
 // Two servers with separate logs.
 const servers = (t, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--delay', 'slow=600000', '--log', t.path('a.log'), ...more),
@@ -60,14 +67,68 @@ test('a message of 5 MiB passes in both directions', async (t) => {
   assert.equal(echo.text.length, text.length);
 }, { timeout: 60_000 });
 
-test('a per-client server is not shared', async (t) => {
-  const log = t.path('a.log');
-  const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'fast', '--log', log), session: 'per-client' } } });
+// Counts its calls, and answers with its number and process ID.
+const counter = `
+  const { createInterface } = require('node:readline');
+  let calls = 0;
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (method === 'initialize') require('node:fs').appendFileSync(process.env.STARTS, process.pid + '\\n');
+    if (id === undefined) return;
+    const reply = (result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    if (method === 'initialize') reply({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'counter', version: '1' } });
+    else if (method === 'tools/list') reply({ tools: [{ name: 'count', inputSchema: { type: 'object' } }] });
+    else if (method === 'tools/call') reply({ content: [{ type: 'text', text: JSON.stringify({ pid: process.pid, calls: ++calls }) }] });
+    else reply({});
+  });`;
+
+test('a per-client server is not shared: each client has its process and its state', async (t) => {
+  const [log, script] = [t.path('starts'), t.path('counter.cjs')];
+  writeFileSync(script, counter);
+  // Without a sandbox, in which all processes could have the same process ID.
+  const gateway = await t.gateway({ mcpServers: { a: { command: node, args: [script], env: { STARTS: log }, sandbox: 'off', session: 'per-client' } } });
+  const pids = () => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter(Boolean).map(Number);
+  // The gateway starts one process to list the tools. It serves no client.
+  const [first] = await until('the gateway has the tool list', async () => (await statusOf(gateway)).servers[0].state === 'ready' && pids());
   const clients = [await join_(t, gateway), await join_(t, gateway)];
-  const before = starts(log);
-  for (const client of clients) assert.equal((await client.tool('a__fast')).content[0].text, 'fake/fast');
-  assert.ok(starts(log) >= 2, `${before} before, ${starts(log)} after`);
-});
+  const count = async (client) => JSON.parse((await client.tool('a__count')).content[0].text);
+  const [one, two] = [await count(clients[0]), await count(clients[1])];
+  assert.notEqual(one.pid, two.pid);
+  assert.deepEqual([one.calls, two.calls], [1, 1]);
+  assert.deepEqual(await count(clients[0]), { pid: one.pid, calls: 2 });
+  assert.deepEqual(await count(clients[0]), { pid: one.pid, calls: 3 });
+  assert.deepEqual(await count(clients[1]), { pid: two.pid, calls: 2 });
+  assert.deepEqual(pids(), [first, one.pid, two.pid], 'exactly two more starts');
+}, { timeout: 60_000 });
+
+test('a joined client has the transport stdio in rules and records', async (t) => {
+  const gateway = await t.gateway({
+    mcpServers: servers(t), telemetry: { records: { plugin: 'telemetry-sqlite' } },
+    security: { rules: { mcp: { desk: { on: 'mcp.request', if: 'client.transport == "stdio" && mcp.request.server_name == "b"', decision: 'block' } } } },
+  });
+  const joined = await join_(t, gateway, { clientInfo: { name: 'editor', version: '1' } });
+  const web = await t.http(gateway, { clientInfo: { name: 'web', version: '1' } });
+  const blocked = await joined.tool('b__fast').then((answer) => assert.fail(JSON.stringify(answer)), (error) => error);
+  assert.match(blocked.message, /desk/);
+  assert.equal((await web.tool('b__fast')).content[0].text, 'fake/fast', 'the rule does not apply to HTTP');
+  assert.equal((await joined.tool('a__fast')).content[0].text, 'fake/fast');
+  const sql = "SELECT transport, claimed_name, server_name, decision FROM mcp_calls WHERE method = 'tools/call' ORDER BY id";
+  const rows = async () => JSON.parse((await cli(gateway, ['inspect', sql, '--json'])).stdout).rows;
+  assert.deepEqual((await until('three rows', async () => { const all = await rows(); return all.length === 3 && all; }, 10_000)).sort(), [
+    ['http', 'web', 'b', 'allowed'], ['stdio', 'editor', 'a', 'allowed'], ['stdio', 'editor', 'b', 'denied'],
+  ]);
+}, { timeout: 60_000 });
+
+test('a joined client is one process of less than 16 MB', async (t) => {
+  if (sanitized) t.skip('sanitizer builds need much memory');
+  const profile = { mcpServers: Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`s${i}`, fake('--tools', '12')])) };
+  const gateway = await t.gateway(profile);
+  const client = await join_(t, gateway);
+  assert.equal((await client.toolNames()).length, 96);
+  assert.deepEqual(descendants(client.child.pid), []);
+  const kilobytes = Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${client.child.pid}/smaps_rollup`, 'utf8'))[1]);
+  assert.ok(kilobytes < 16_000, `${kilobytes} kB`);
+}, { timeout: 60_000 });
 
 // Configurations are compared by their effect.
 for (const [what, change] of Object.entries({
@@ -259,16 +320,16 @@ test('a client survives a crash of the endpoint: one error, and its session cont
   await client.call('resources/subscribe', { uri: listed });
   for (let round = 1; round <= 2; ++round) {
     const slow = client.tool('a__slow', { round }).then(() => assert.fail('an answer'), (error) => error);
-    await until('the slow call runs', () => received(log, `"round":${round}`) === 1);
+    await until('the slow call runs', () => callsOf(log, round) === 1);
     const endpoint = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
     process.kill(endpoint.pid, 'SIGKILL');
     assert.equal((await slow).code, -32001);
     assert.equal((await client.tool('a__fast', { round })).content[0].text, 'fake/fast');
     await client.note('notifications/tools/list_changed');
     await client.note('notifications/resources/list_changed');
-    await until('the server has the subscription again', () => received(log, 'resources/subscribe') === round + 1);
-    await until('and the level', () => received(log, 'logging/setLevel') === round + 1);
-    assert.equal(received(log, `"round":${round}`), 2, 'the lost call was not repeated');
+    await until('the server has the subscription again', () => methods(log, 'resources/subscribe') === round + 1);
+    await until('and the level', () => methods(log, 'logging/setLevel') === round + 1);
+    assert.equal(callsOf(log, round), 2, 'the lost call was not repeated');
   }
 }, { timeout: 60_000 });
 
