@@ -24,7 +24,7 @@ struct Heard final : ClientStubEvents {
   void lane_message(bh_lane, std::uint64_t, std::string_view message) override {
     messages.emplace_back(message);
   }
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &error) override {
+  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &error, std::uint32_t) override {
     failures.push_back(error.text);
   }
   void lane_down(bh_lane, const Error &error, std::uint32_t) override {
