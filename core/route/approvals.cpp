@@ -67,9 +67,9 @@ bool covers(const ApprovalGrant &grant, const ApprovalQuestion &question) {
     if (given.principal != question.principal || given.transport != question.transport)
       return false;
   }
+  if (given.definition != question.definition) return false;
   if (!grant.scope.tool) return given.digest == question.digest;
-  return !given.tool_digest.empty() && given.tool_digest == question.tool_digest &&
-         given.definition == question.definition;
+  return !given.tool_digest.empty() && given.tool_digest == question.tool_digest;
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ void Call::clear() {
   stage = Stage::open;
   waited = judged = asked_about = approved = false;
   approved_rule.clear();
+  approved_definition = {};
+  unlisted = false;
   rules = open_asks = 0;
   parked = nullptr;
   input = nullptr;

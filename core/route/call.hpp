@@ -84,13 +84,17 @@ struct Call : Numbered<Call> {
   std::uint64_t bytes_in = 0;
 
   Stage stage = Stage::open;
-  bool waited = false;          // the call has been parked before
-  bool judged = false;          // the policy has been asked about the call
-  bool asked_about = false;     // the policy has required human approval
-  bool approved = false;        // a human approver has allowed it
-  bool judges_inputs = false;   // the rules evaluate single requests for input. Set when it is sent
-  std::string approved_rule;    // the rule that required the approval
-  std::uint32_t rules = 0;      // generation of the rules that evaluated it
+  bool waited = false;         // the call has been parked before
+  bool judged = false;         // the policy has been asked about the call
+  bool asked_about = false;    // the policy has required human approval
+  bool approved = false;       // a human approver has allowed it
+  bool judges_inputs = false;  // the rules evaluate single requests for input. Set when it is sent
+  std::string approved_rule;   // the rule that required the approval
+  // The tool's definition when the approval was requested.
+  DefinitionHash approved_definition{};
+  // Generation of the rules that evaluated it; 0: the definition of its tool has changed since.
+  std::uint32_t rules = 0;
+  bool unlisted = false;        // its server listed the tool when it arrived, but no longer does
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
   std::unique_ptr<ParkedCall> parked;
   std::unique_ptr<CallInput> input;  // null unless its server may ask for input; see InputRounds

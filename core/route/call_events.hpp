@@ -35,7 +35,7 @@ enum class CallEvent : std::uint8_t {
   withdrawn,  // the approval question can no longer be answered
   committed,  // the intent record is committed
   input,      // the client has answered the requests of the call's round
-  again,      // the call is at the head of its lane's queue, and the rules have changed
+  again,      // the call is at the head of its lane's queue, and has to be evaluated again
   answered,   // the server's answer
   failed,     // the server or its connection has failed
   timed_out,  // the deadline of the stage has passed

@@ -132,7 +132,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   void tools_refused(bh_call, const Error &) override {}
   void expect_completed(bh_call) override {}
   void lane_changed(Lane &) override {}
-  void items_changed(Lane &) override {}
+  void items_changed(Lane &l) override { calls.definitions_changed(l); }
   void lane_ready(Lane &) override {}
   void lane_lost(Lane &) override {}
   void tools_listed(const Lane &) override {}
@@ -155,6 +155,21 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   void end_drained(Call &call, Lane &) override { ends.end_drained(call, "it was removed"); }
   void drained() override {}
 
+  // The server lists the tool "t" with this description, or no tool. If pins are enforced, the
+  // first definition is approved.
+  void server_lists(std::string_view description) {
+    const std::string tool = R"({"name":"t","description":")" + std::string(description) + R"("})";
+    lane.list(ItemKind::tool, R"({"tools":[)" + (description.empty() ? "" : tool) + "]}");
+    pins.listed(lane);
+    items_changed(lane);
+  }
+  void enforce_pins() {
+    static const bh_connector any{};
+    upstream.connector = &any;  // tools of plugins are not compared with pins
+    profile.pins.mode = PinRules::Mode::enforce;
+    pins.use_profile({});
+  }
+
   void begin(std::size_t bytes) {
     begin(session, "\"c\"", bytes);
     find_call();
@@ -171,6 +186,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     Incoming request{{s.handle, 7, 0}, {text, &scan}, 1};
     CallInHand hand{request.message, {&lane, {}, scan.name}, {}, {}};
     hand.target.resolved.original_token = "\"t\"";
+    const auto &tools = lane.items(ItemKind::tool).items;
+    if (!tools.empty()) hand.target.resolved.definition_hash = tools[0].hash;
     calls.begin(s, request, hand);
   }
   void find_call() {

@@ -177,9 +177,40 @@ Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
 }
 
 Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
-  if (has_only_task_id(call) || needs_.judge.is_approved(call, hand.target)) return then;
-  refuse(call, needs_.judge.not_approved(call, hand.target));
+  if (has_only_task_id(call)) return then;
+  const bool covered =
+      !call.approved || call.approved_definition == hand.target.resolved.definition_hash;
+  if (covered && !call.unlisted && needs_.judge.is_approved(call, hand.target)) return then;
+  refuse_redefined(call, hand.target, {});
   return std::nullopt;
+}
+
+// Called after a wait. If the definition of the call's target has changed, returns true, and the
+// call will be evaluated again before it is sent.
+bool Calls::is_outdated(Call &call, Target *target) {
+  if (has_only_task_id(call) || !Judge::renew_definition(call, target)) return false;
+  call.rules = 0;
+  call.unlisted = target->resolved.kind == ItemKind::tool &&
+                  target->resolved.definition_hash == DefinitionHash{};
+  return true;
+}
+
+// Refuses a call whose tool is not approved, is no longer listed, or has changed since approval was
+// requested.
+void Calls::refuse_redefined(Call &call, const Target &target, std::string_view reason) {
+  if (call.unlisted) {
+    return needs_.ends.fail(
+        call, code::method_not_found,
+        "Tool not found: server \"" + call.server + "\" no longer lists \"" + call.name + "\"",
+        BH_OUTCOME_ERROR);
+  }
+  if (!needs_.judge.is_approved(call, target)) {
+    return refuse(call, needs_.judge.not_approved(call, target));
+  }
+  refuse(call, ApprovalDesk::unapproved(
+                   call.approved_rule, reason,
+                   "but the definition of the tool changed after approval was requested; send the "
+                   "call again to request approval for the new definition"));
 }
 
 // Returns the flags for a policy request. They tell the policy whether the call was evaluated
@@ -248,6 +279,7 @@ Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::De
       break;
   }
   call.approved_rule = decision.rule;
+  call.approved_definition = hand.target.resolved.definition_hash;
   if (park(call, hand, Stage::approving)) needs_.desk.ask_client(call);
   return std::nullopt;
 }
@@ -394,7 +426,8 @@ void Calls::handle(Call &call, CallEvent event) {
 
 void Calls::resume(Call &call, Step step) {
   CallInHand hand = needs_.parking.take(call);
-  advance(call, hand, step);
+  const bool outdated = is_outdated(call, &hand.target);
+  advance(call, hand, outdated ? Step::pins : step);
 }
 
 // ---- parking ---------------------------------------------------------------------------------
@@ -432,6 +465,7 @@ void Calls::take_checked(Call &call, bool duplicates) {
   if (call.stage != Stage::checking) return;
   Gate::Decision decision = Judge::duplicates_in("arguments contain");
   if (!duplicates) {
+    is_outdated(call, &call.parked->target);
     call.rules = rules_;
     decision = needs_.judge.decide_checked(call, call.parked->message.get(), call.parked->target,
                                            flags_of(call));
@@ -456,13 +490,14 @@ void Calls::take_decision(Call &call, const Gate::Decision &decision) {
 
 void Calls::call_decided(Call &call, const Gate::Decision &decision) {
   CallInHand hand = needs_.parking.take(call);
+  is_outdated(call, &hand.target);
   needs_.judge.note(call, decision);
   advance(call, hand, apply(call, hand, decision));
 }
 
 bool Calls::may_be_sent(Call &call) {
   if (call.events.ends_call()) return false;
-  if (call.rules == rules_) return true;
+  if (!is_outdated(call, &call.parked->target) && call.rules == rules_) return true;
   send_again(call);
   return false;
 }

@@ -3,9 +3,10 @@
 //  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the response
 //
 // If a step has to wait, it parks the call with its message (Call::parked), and no further step is
-// run. The event that the call waits for resumes it. After any wait, the tool's definition is
-// compared with the approved definition again. If the rules have changed during the wait, the call
-// is also evaluated again.
+// run. The event that the call waits for resumes it. After any wait, the tool's current definition
+// is compared with the approved definition. If the definition or the rules have changed during the
+// wait, the call is also evaluated again. The approval of a person does not cover a changed
+// definition.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
@@ -126,13 +127,17 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Sends a call again after its client has given the input that the server asked for. Must be
   // called inside a step.
   void repeat(Call &call) { resume(call, Step::confirm); }
+  // Called when the lists of a server have changed. Approval requests about tools with another
+  // definition are withdrawn, and their calls are refused.
+  void definitions_changed(const Lane &lane);
   // Called when the client has closed its input. Calls that wait for approval are refused, because
   // they must not run unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
   // Called when the lane can send the call. Returns false if the lane must not send it. This
-  // happens if the call is about to end, or if the rules have changed. In the second case, the call
-  // has left the lane, and it is submitted again or has ended.
+  // happens if the call is about to end, or if the rules or the definition of its tool have
+  // changed. In the second case, the call has left the lane, and it is submitted again or has
+  // ended.
   bool may_be_sent(Call &call);
   // Evaluates a parked call again and sends it. Call this function only if the server has not run
   // the call.
@@ -147,6 +152,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
 
   void advance(Call &call, CallInHand &hand, Next next);
   Next run(Call &call, CallInHand &hand, Step step);
+  bool is_outdated(Call &call, Target *target);
+  void refuse_redefined(Call &call, const Target &target, std::string_view rule_reason);
   Next check_pins(Call &call, const CallInHand &hand, Step then);
   Next judge(Call &call, CallInHand &hand);
   Next apply(Call &call, CallInHand &hand, const Gate::Decision &decision);

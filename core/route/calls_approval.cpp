@@ -6,6 +6,11 @@
 #include "route/upstream.hpp"
 
 namespace bulkhead {
+namespace {
+
+constexpr std::string_view redefined = "but the definition of the tool has changed";
+
+}  // namespace
 
 void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
                            const ApprovalScope &scope) {
@@ -19,6 +24,7 @@ void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface
 void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
                           const ApprovalScope &wanted) {
   if (call.stage != Stage::approving) return;
+  if (allow && is_outdated(call, &call.parked->target)) return take_withdrawal(call, redefined);
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
   // If the rules were replaced in the meantime, the approval does not cover other calls to the
   // tool. The form of a client without a session does not offer the scope of a session.
@@ -75,8 +81,20 @@ void Calls::take_withdrawal(Call &call, std::string_view why) {
   if (call.stage != Stage::approving) return;
   const auto question = needs_.desk.close(call, ApprovalEnd::withdrawn);
   if (!question) return;
-  needs_.parking.take(call);
+  CallInHand hand = needs_.parking.take(call);
+  if (is_outdated(call, &hand.target) || call.rules == 0) {
+    return refuse_redefined(call, hand.target, question->reason);
+  }
   refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason, why));
+}
+
+void Calls::definitions_changed(const Lane &lane) {
+  for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
+    Call *call = needs_.calls.get(id);
+    if (call == nullptr || call->stage != Stage::approving) continue;
+    Target target = call->parked->target;
+    if (Judge::renew_definition(*call, &target)) withdraw(id, redefined);
+  }
 }
 
 void Calls::withdraw_questions(const Session &s) {

@@ -2,6 +2,7 @@
 #include "route/calls.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,90 @@ TEST_CASE("a call that is submitted again gets a new exchange and keeps its own 
   CHECK(w.exchange_table.get(first) == nullptr);
   CHECK(w.exchange_table.get(second)->call == w.table.get(w.id));
   CHECK(w.exchange_table.size() == 1);
+}
+
+namespace {
+
+// The stages from which a call is sent to the server, with the event that ends each of them. A call
+// that waits for approval ends without one.
+const std::map<std::string, std::string> before_sending = {
+    {"checking", "no duplicates"}, {"deciding", "allowed"}, {"approving", "person: yes"},
+    {"recording", "committed"},    {"queued", "its turn"},  {"asking", "ask answered"}};
+
+// Brings a call into the stage, makes the server list another definition, and ends the stage.
+std::string outcome_after_change(World &w, const std::string &stage, std::string_view definition) {
+  w.server_lists("reads");
+  stages.at(stage)(w);
+  REQUIRE(w.outcome() == stage);
+  w.server_lists(definition);
+  for (const auto &[what, happen] : happenings) {
+    if (what == before_sending.at(stage) && w.table.get(w.id) != nullptr) happen(w);
+  }
+  return w.outcome();
+}
+
+}  // namespace
+
+TEST_CASE("a call that waits while its tool changes is refused if pins are enforced") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    World w;
+    w.enforce_pins();
+    CHECK(outcome_after_change(w, stage, "evil")
+              .starts_with(
+                  "MCP request blocked by policy (tool-pin): the definition of this tool differs"));
+    CHECK(w.lane.sent == (stage == "asking" ? 1 : 0));
+  }
+}
+
+TEST_CASE("a call that waits while its tool disappears is refused") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    World w;
+    CHECK(outcome_after_change(w, stage, "").starts_with("Tool not found: server "));
+    CHECK(w.lane.sent == (stage == "asking" ? 1 : 0));
+  }
+}
+
+TEST_CASE("without enforced pins, a call whose tool changes is evaluated again") {
+  for (const auto &[stage, event] : before_sending) {
+    if (stage == "approving") continue;
+    INFO(stage);
+    World w;
+    CHECK(outcome_after_change(w, stage, "other") == "at server");
+    REQUIRE(!w.policy.flags.empty());
+    CHECK(w.policy.flags.back() == (stage == "checking" ? 0u : std::uint32_t{BH_REQUEST_AGAIN}));
+  }
+}
+
+TEST_CASE("an approval does not cover a definition that changed before the call is sent") {
+  SECTION("while the request is pending") {
+    World w;
+    CHECK(outcome_after_change(w, "approving", "other")
+              .starts_with("MCP request blocked by policy (rule): needs approval, but the "
+                           "definition of the tool changed"));
+    CHECK(w.counters.approvals_allowed == 0);
+  }
+  SECTION("after the request was allowed") {
+    World w;
+    w.server_lists("reads");
+    w.lane.queues = true;
+    stages.at("approving")(w);
+    w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
+    REQUIRE(w.outcome() == "queued");
+    w.server_lists("other");
+    w.lane.turn();
+    CHECK(w.outcome().find("the definition of the tool changed") != std::string::npos);
+  }
+}
+
+TEST_CASE("a list that leaves the tool's definition unchanged does not affect waiting calls") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    World w;
+    w.enforce_pins();
+    CHECK(outcome_after_change(w, stage, "reads") == "at server");
+  }
 }
 
 TEST_CASE("a policy that is asked again is informed that a human approver has allowed the call") {

@@ -132,6 +132,22 @@ Gate::Decision Judge::observe(const Call &call, const Message &answer) const {
   return gate_.observe(request, error_as_result(body));
 }
 
+bool Judge::renew_definition(const Call &call, Target *target) {
+  Resolved &resolved = target->resolved;
+  if (resolved.definition_hash == DefinitionHash{}) return false;  // it was not listed
+  const ItemList &list = target->lane->items(resolved.kind);
+  const auto &items = list.items;
+  const DefinitionHash before = resolved.definition_hash;
+  if (resolved.item < items.size() && items[resolved.item].hash == before) return false;
+  std::string scratch;
+  const auto at = std::find_if(items.begin(), items.end(), [&](const ItemList::Item &item) {
+    return mcp::unquote(item.key.in(list.bytes), &scratch) == call.name;
+  });
+  resolved.definition_hash = at == items.end() ? DefinitionHash{} : at->hash;
+  resolved.item = at == items.end() ? 0 : static_cast<std::uint32_t>(at - items.begin());
+  return resolved.definition_hash != before;
+}
+
 bool Judge::is_approved(const Call &call, const Target &target) const {
   if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return true;
   return pins_.state(target.lane->upstream(), ItemKind::tool, call.name,

@@ -52,6 +52,10 @@ class Judge {
   // Evaluates a response, which must not contain duplicate members. An error response is converted
   // to a result for the policy.
   Gate::Decision observe(const Call &call, const Message &answer) const;
+  // Looks up the current definition of the target of a call that has waited, and stores it in
+  // `target`. Returns true if the definition has changed. All zeros in `definition_hash` then mean
+  // that the item is no longer listed.
+  static bool renew_definition(const Call &call, Target *target);
   // Returns true if the definition of the tool is approved, or if the profile does not enforce
   // pins.
   bool is_approved(const Call &call, const Target &target) const;

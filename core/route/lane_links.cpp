@@ -37,6 +37,11 @@ bool LaneLinks::may_be_sent(Call &call) {
   return needs_.calls.may_be_sent(call);
 }
 
+void LaneLinks::items_changed(Lane &lane) {
+  needs_.views.items_changed(lane);
+  needs_.calls.definitions_changed(lane);
+}
+
 // Restores, on the new connection, the state that clients had set on the old connection.
 void LaneLinks::lane_ready(Lane &lane) {
   Subscriptions::lane_ready(lane);

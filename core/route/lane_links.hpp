@@ -83,7 +83,7 @@ class LaneLinks final : public LaneHost {
   }
   void expect_completed(bh_call call) override { needs_.tools.expect_completed(call); }
   void lane_changed(Lane &lane) override { needs_.views.lane_changed(lane); }
-  void items_changed(Lane &lane) override { needs_.views.items_changed(lane); }
+  void items_changed(Lane &lane) override;
   void lane_ready(Lane &lane) override;
   void lane_lost(Lane &lane) override;
   void tools_listed(const Lane &lane) override { needs_.pins.listed(lane); }

@@ -251,6 +251,48 @@ both('after approval for a session or for minutes, the same call passes and othe
   assert.match((await theirs).error.message, /denied/);
 });
 
+for (const pins of ['enforce', 'off']) {
+  both(`an approval does not cover a tool that changes while its call waits, pins ${pins}`, async (t, args) => {
+    const server = join(import.meta.dirname, '../fixtures/changing_server.mjs');
+    const files = (name) => [t.path(`${name}-flag`), t.path(`${name}-log`)];
+    const mcpServers = Object.fromEntries(['one', 'two', 'same'].map((name) => [name, { command: process.execPath, args: [server, ...files(name)], sandbox: 'off' }]));
+    const rules = { mcp: { look: { on: 'mcp.request', if: "mcp.request.method == 'tools/call'", decision: 'ask', reason: 'look' } } };
+    const gateway = await t.gateway({ mcpServers, approval: { api: true }, pins: { mode: pins }, security: { rules } }, { args });
+    const client = await t.http(gateway);
+    const { socket } = await statusOf(gateway);
+    await until('all are listed', async () => (await client.toolNames()).length === 3);
+    const received = (name) => (existsSync(files(name)[1]) ? readFileSync(files(name)[1], 'utf8').split('\n').filter(Boolean) : []);
+
+    const outcomes = {};
+    for (const name of ['one', 'two', 'same']) {
+      outcomes[name] = call(client, {}, `${name}__a`);
+      await until('it waits', async () => (await pending(socket)).length === Object.keys(outcomes).length);
+    }
+    for (const name of ['one', 'two']) writeFileSync(files(name)[0], '');
+    for (const name of ['one', 'two']) {
+      const { error } = await outcomes[name];
+      assert.match(error.message, pins === 'enforce' ? /tool-pin/ : /the definition of the tool changed after approval was requested/);
+      assert.deepEqual(received(name), []);
+    }
+    const [left, ...more] = await pending(socket);
+    assert.deepEqual([left.server, more], ['same', []]);
+    assert.equal((await command(gateway, 'allow', left.id)).code, 0);
+    assert.ok((await outcomes.same).result);
+    assert.deepEqual(received('same'), ['reads']);
+
+    const second = call(client, {}, 'one__a');
+    if (pins === 'off') {
+      const [q] = await waits(socket);
+      assert.equal((await command(gateway, 'allow', q.id)).code, 0);
+      assert.ok((await second).result);
+      assert.deepEqual(received('one'), ['writes']);
+    } else {
+      assert.match((await second).error.message, /tool-pin/);
+      assert.deepEqual(received('one'), []);
+    }
+  });
+}
+
 both('the approval of a tool is limited to its server and session, and expires if it is revoked or something changes', async (t, args) => {
   const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
   const log = t.path('log');
