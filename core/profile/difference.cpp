@@ -296,17 +296,20 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
 }
 
 bool protects_more(const Profile &now, const Profile &next) {
-  const auto is_new = [](const std::vector<std::string> &was, const std::string &path) {
-    return std::none_of(was.begin(), was.end(), [&](const std::string &known) {
+  const auto is_new = [&](const std::string &path) {
+    return std::none_of(now.own_paths.begin(), now.own_paths.end(), [&](const std::string &known) {
       const bool starts = !known.empty() && path.starts_with(known);
       return starts && (path.size() == known.size() || path[known.size()] == '/');
     });
   };
-  const auto adds = [&](const std::vector<std::string> &was, const std::vector<std::string> &is) {
-    return std::any_of(is.begin(), is.end(),
-                       [&](const std::string &path) { return is_new(was, path); });
+  // Of a folder with programs, only the files directly in it are protected.
+  const auto is_new_program = [&](const std::string &path) {
+    return std::none_of(now.programs.begin(), now.programs.end(), [&](const std::string &known) {
+      return path == known || path.substr(0, path.rfind('/')) == known;
+    });
   };
-  return adds(now.own_paths, next.own_paths) || adds(now.programs, next.programs);
+  return std::any_of(next.own_paths.begin(), next.own_paths.end(), is_new) ||
+         std::any_of(next.programs.begin(), next.programs.end(), is_new_program);
 }
 
 }  // namespace bulkhead

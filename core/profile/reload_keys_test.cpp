@@ -268,7 +268,13 @@ TEST_CASE("a profile protects more files only if the current one does not protec
     next.own_paths.emplace_back(path);
     CHECK(protects_more(now, next));
   }
+  for (const char *path : {"/opt/other/plugin.so", "/opt/plugins/sub/plugin.so", "/opt/plugins2"}) {
+    INFO(path);
+    next = now;
+    next.programs.emplace_back(path);
+    CHECK(protects_more(now, next));
+  }
   next = now;
-  next.programs.emplace_back("/opt/other/plugin.so");
-  CHECK(protects_more(now, next));
+  next.programs.emplace_back("/opt/plugins/plugin.so");
+  CHECK_FALSE(protects_more(now, next));
 }
