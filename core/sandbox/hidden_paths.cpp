@@ -43,7 +43,7 @@ HiddenPaths::Place HiddenPaths::look_up(const std::string &path) const {
 
 std::string HiddenPaths::add(const std::string &path) {
   // The look-ups below are quadratic in the number of components. A server can cause long paths.
-  constexpr std::ptrdiff_t many = 32;
+  constexpr std::ptrdiff_t many = 12;
   if (std::count(path.begin(), path.end(), '/') > many) return add_linked(path);
   const Place place = look_up(path);
   const std::string found = real(path);
