@@ -14,6 +14,12 @@ namespace bulkhead {
 NamedFolder resolve_named_folder(const std::string &path, const ViewRequest &request) {
   const PathWalk walk = walk_path(path);
   if (walk.links.empty()) return {walk.exists ? walk.end : path, {}};
+  if (walk.given_up || !walk.closed.empty()) {
+    return {{},
+            path + " leads through a symbolic link, and " +
+                (walk.closed.empty() ? "it is not known where to"
+                                     : walk.closed + " cannot be searched")};
+  }
   if (!walk.exists) {
     return {{},
             path +

@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "bulkhead/cpp/json_writer.hpp"
+#include "common/paths.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
 #include "sandbox/named_folder.hpp"
 #include "sandbox/path_walk.hpp"
+#include "sandbox/paths.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -29,7 +31,7 @@ bool is_builtin_files(const PluginUse &use) {
 std::vector<std::string> granted_folders(const Profile &profile) {
   std::vector<std::string> out;
   for (const ServerDef &server : profile.servers) {
-    if (server.command.empty()) continue;
+    if (server.disabled || server.command.empty()) continue;
     const auto policy = parse_child_policy(server.name, server.to_json());
     if (!policy) continue;  // the server is not started
     for (const ViewStep &step : plan_view(view_request(profile, &*policy)).steps) {
@@ -85,8 +87,13 @@ class Resolver {
   // Returns the path unchanged if it contains no links.
   std::string folder(const std::string &path) {
     std::error_code error;
-    const std::string full = std::filesystem::absolute(path, error).string();
+    std::string full = std::filesystem::absolute(path, error).string();
     if (path.empty() || !full.starts_with('/') || walk_path(full).links.empty()) return path;
+    // No server can change the links that lead to the gateway's own home directory.
+    if (const std::string home = home_dir(); is_within(full, home)) {
+      full = resolved_path(home) + full.substr(home.size());
+      if (walk_path(full).links.empty()) return full;
+    }
     ChildPolicy policy;
     policy.write = {full};
     ViewRequest request = view_request(profile_, &policy);

@@ -96,6 +96,48 @@ TEST_CASE("links of the user are resolved in the paths of the file tools") {
   CHECK(s.profile.notes.empty());
 }
 
+TEST_CASE("links that lead to the home directory are followed") {
+  House s;
+  const std::string linked = s.folder.path + "-link";
+  fs::create_directory_symlink(s.home, linked);
+  ::setenv("HOME", linked.c_str(), 1);
+  fs::create_directories(s.at("state/snaps"));
+  s.record("proj");
+  s.link("proj/ws", s.at("data"));
+  s.add("a", R"({"path":")" + linked + R"(/data","snapshots":{"path":")" + linked +
+                 R"(/state/snaps"}})");
+  s.add("b", R"({"path":")" + linked + R"(/proj/ws"})");
+  CHECK(s.resolve() == R"(a{"path":")" + s.at("data") + R"(","snapshots":{"path":")" +
+                           s.at("state/snaps") + R"("},"resolved":true} )");
+  CHECK(s.profile.notes.size() == 1);
+  fs::remove(linked);
+}
+
+TEST_CASE("a server that is disabled does not disable file tools") {
+  House s;
+  ServerDef server;
+  server.name = "s";
+  server.command = "server";
+  server.args = {s.at("proj")};
+  server.disabled = GENERATE(false, true);
+  s.profile.servers.push_back(server);
+  s.link("proj/ws", s.at("data"));
+  s.add("a", R"({"path":")" + s.at("proj/ws") + R"("})");
+  CHECK(s.resolve().empty() == !server.disabled);
+}
+
+TEST_CASE("the note on a link says if it is not known where the link leads") {
+  House s;
+  std::string deep = s.at("data");
+  for (int i = 0; i < 600; ++i) deep += "/d";
+  s.link("code", deep);
+  s.add("a", R"({"path":")" + s.at("code") + R"("})");
+  CHECK(s.resolve().empty());
+  REQUIRE(s.profile.notes.size() == 1);
+  CHECK(s.profile.notes[0] == "the tools \"a\" are disabled: " + s.at("code") +
+                                  " leads through a symbolic link, and it is not known where to");
+}
+
 TEST_CASE("file tools do not follow a link that a server can change") {
   const std::string target = GENERATE("data", ".ssh", "", "../..");
   House s;
