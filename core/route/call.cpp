@@ -39,6 +39,7 @@ void Call::clear() {
   approved_rule.clear();
   approved_definition = {};
   unlisted = false;
+  redefined = 0;
   rules = open_asks = 0;
   parked = nullptr;
   input = nullptr;

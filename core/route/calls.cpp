@@ -178,9 +178,14 @@ Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
 
 Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
   if (has_only_task_id(call)) return then;
-  const bool covered =
-      !call.approved || call.approved_definition == hand.target.resolved.definition_hash;
-  if (covered && !call.unlisted && needs_.judge.is_approved(call, hand.target)) return then;
+  if (call.redefined > max_rounds) {
+    refuse(call, Gate::failed("the tool's definition changed each time the call was evaluated"));
+    return std::nullopt;
+  }
+  const Resolved &resolved = hand.target.resolved;
+  const bool covered = !call.approved || resolved.kind != ItemKind::tool ||
+                       call.approved_definition == resolved.definition_hash;
+  if (covered && needs_.judge.is_approved(call, hand.target)) return then;
   refuse_redefined(call, hand.target, {});
   return std::nullopt;
 }
@@ -190,6 +195,7 @@ Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
 bool Calls::is_outdated(Call &call, Target *target) {
   if (has_only_task_id(call) || !Judge::renew_definition(call, target)) return false;
   call.rules = 0;
+  ++call.redefined;
   call.unlisted = target->resolved.kind == ItemKind::tool &&
                   target->resolved.definition_hash == DefinitionHash{};
   return true;
@@ -505,7 +511,7 @@ bool Calls::may_be_sent(Call &call) {
 void Calls::send_again(Call &call) {
   const CallLoop::Run run(loop());
   needs_.ends.detach(call);
-  call.account.dispatched = false;
+  call.account.dispatched = may_have_run(call);  // in an earlier round
   call.account.server_revision = 0;
   loop().post(call, CallEvent::again);
 }

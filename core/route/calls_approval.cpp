@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::string_view redefined = "but the definition of the tool has changed";
 
+// Resources and prompts have definitions too, but an approval covers them by name: the size of a
+// resource is a part of its definition.
+bool is_tool(const Call &parked) {
+  return parked.parked->target.resolved.kind == ItemKind::tool;
+}
+
 }  // namespace
 
 void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
@@ -24,7 +30,9 @@ void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface
 void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
                           const ApprovalScope &wanted) {
   if (call.stage != Stage::approving) return;
-  if (allow && is_outdated(call, &call.parked->target)) return take_withdrawal(call, redefined);
+  if (allow && is_outdated(call, &call.parked->target) && is_tool(call)) {
+    return take_withdrawal(call, redefined);
+  }
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
   // If the rules were replaced in the meantime, the approval does not cover other calls to the
   // tool. The form of a client without a session does not offer the scope of a session.
@@ -82,7 +90,8 @@ void Calls::take_withdrawal(Call &call, std::string_view why) {
   const auto question = needs_.desk.close(call, ApprovalEnd::withdrawn);
   if (!question) return;
   CallInHand hand = needs_.parking.take(call);
-  if (is_outdated(call, &hand.target) || call.rules == 0) {
+  const bool outdated = is_outdated(call, &hand.target) || call.rules == 0;
+  if (outdated && hand.target.resolved.kind == ItemKind::tool) {
     return refuse_redefined(call, hand.target, question->reason);
   }
   refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason, why));
@@ -91,7 +100,7 @@ void Calls::take_withdrawal(Call &call, std::string_view why) {
 void Calls::definitions_changed(const Lane &lane) {
   for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
     Call *call = needs_.calls.get(id);
-    if (call == nullptr || call->stage != Stage::approving) continue;
+    if (call == nullptr || call->stage != Stage::approving || !is_tool(*call)) continue;
     Target target = call->parked->target;
     if (Judge::renew_definition(*call, &target)) withdraw(id, redefined);
   }

@@ -1,6 +1,7 @@
 // Tests every stage of a call with every event that can occur in it.
 #include "route/calls.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -93,13 +94,47 @@ TEST_CASE("a call that waits while its tool changes is refused if pins are enfor
   }
 }
 
-TEST_CASE("a call that waits while its tool disappears is refused") {
+TEST_CASE("a call that waits while its tool disappears is refused if pins are enforced") {
   for (const auto &[stage, event] : before_sending) {
     INFO(stage);
     World w;
+    w.enforce_pins();
     CHECK(outcome_after_change(w, stage, "").starts_with("Tool not found: server "));
     CHECK(w.lane.sent == (stage == "asking" ? 1 : 0));
   }
+}
+
+// A server may list its tools some time after it has started.
+TEST_CASE("without enforced pins, a call whose tool disappears is sent unless it was approved") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    World w;
+    const std::string outcome = outcome_after_change(w, stage, "");
+    if (stage == "approving") {
+      CHECK(outcome.starts_with("Tool not found: server "));
+    } else {
+      CHECK(outcome == "at server");
+    }
+  }
+}
+
+TEST_CASE("a server cannot delay a call for ever by changes of its tool") {
+  World w;
+  w.server_lists("0");
+  stages.at("deciding")(w);
+  w.policy.decides = BH_PENDING;  // each time that it is asked
+  const auto allowed = std::find_if(happenings.begin(), happenings.end(),
+                                    [](const auto &one) { return one.first == "allowed"; });
+  int changes = 0;
+  std::string outcome = w.outcome();
+  while (outcome == "deciding" && changes < 100) {
+    w.server_lists(std::to_string(++changes));
+    allowed->second(w);
+    outcome = w.outcome();
+  }
+  CHECK(changes == static_cast<int>(Calls::max_rounds) + 1);
+  CHECK(outcome.find("changed each time") != std::string::npos);
+  CHECK(w.lane.sent == 0);
 }
 
 TEST_CASE("without enforced pins, a call whose tool changes is evaluated again") {
