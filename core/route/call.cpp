@@ -38,7 +38,6 @@ void Call::clear() {
   waited = judged = asked_about = approved = false;
   approved_rule.clear();
   approved_definition = {};
-  unlisted = false;
   redefined = 0;
   rules = open_asks = 0;
   parked = nullptr;

@@ -95,7 +95,6 @@ struct Call : Numbered<Call> {
   // Generation of the rules that evaluated it; 0: the definition of its tool has changed since.
   std::uint32_t rules = 0;
   std::uint32_t redefined = 0;  // how often the definition has changed while it waited
-  bool unlisted = false;        // its server listed the tool when it arrived, but no longer does
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
   std::unique_ptr<ParkedCall> parked;
   std::unique_ptr<CallInput> input;  // null unless its server may ask for input; see InputRounds

@@ -196,27 +196,7 @@ bool Calls::is_outdated(Call &call, Target *target) {
   if (has_only_task_id(call) || !Judge::renew_definition(call, target)) return false;
   call.rules = 0;
   ++call.redefined;
-  call.unlisted = target->resolved.kind == ItemKind::tool &&
-                  target->resolved.definition_hash == DefinitionHash{};
   return true;
-}
-
-// Refuses a call whose tool is not approved, is no longer listed, or has changed since approval was
-// requested.
-void Calls::refuse_redefined(Call &call, const Target &target, std::string_view reason) {
-  if (call.unlisted) {
-    return needs_.ends.fail(
-        call, code::method_not_found,
-        "Tool not found: server \"" + call.server + "\" no longer lists \"" + call.name + "\"",
-        BH_OUTCOME_ERROR);
-  }
-  if (!needs_.judge.is_approved(call, target)) {
-    return refuse(call, needs_.judge.not_approved(call, target));
-  }
-  refuse(call, ApprovalDesk::unapproved(
-                   call.approved_rule, reason,
-                   "but the definition of the tool changed after approval was requested; send the "
-                   "call again to request approval for the new definition"));
 }
 
 // Returns the flags for a policy request. They tell the policy whether the call was evaluated

@@ -97,6 +97,25 @@ void Calls::take_withdrawal(Call &call, std::string_view why) {
   refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason, why));
 }
 
+// Refuses a call whose tool is not approved, is no longer listed, or has changed since approval was
+// requested.
+void Calls::refuse_redefined(Call &call, const Target &target, std::string_view reason) {
+  const bool listed = target.resolved.definition_hash != DefinitionHash{};
+  if (call.redefined != 0 && !listed) {
+    return needs_.ends.fail(
+        call, code::method_not_found,
+        "Tool not found: server \"" + call.server + "\" no longer lists \"" + call.name + "\"",
+        BH_OUTCOME_ERROR);
+  }
+  if (!needs_.judge.is_approved(call, target)) {
+    return refuse(call, needs_.judge.not_approved(call, target));
+  }
+  refuse(call, ApprovalDesk::unapproved(
+                   call.approved_rule, reason,
+                   "but the definition of the tool changed after approval was requested; send the "
+                   "call again to request approval for the new definition"));
+}
+
 void Calls::definitions_changed(const Lane &lane) {
   for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
     Call *call = needs_.calls.get(id);
