@@ -53,6 +53,15 @@ struct House {
     use.config_json = config;
     profile.tools.push_back(use);
   }
+  // Adds a server that can change the folder.
+  void add_server(const std::string &folder_name, bool disabled = false) {
+    ServerDef server;
+    server.name = "s";
+    server.command = "server";
+    server.args = {at(folder_name)};
+    server.disabled = disabled;
+    profile.servers.push_back(server);
+  }
   // Returns the configurations of the tools that remain.
   std::string resolve() {
     resolve_file_folders(&profile);
@@ -115,15 +124,11 @@ TEST_CASE("links that lead to the home directory are followed") {
 
 TEST_CASE("a server that is disabled does not disable file tools") {
   House s;
-  ServerDef server;
-  server.name = "s";
-  server.command = "server";
-  server.args = {s.at("proj")};
-  server.disabled = GENERATE(false, true);
-  s.profile.servers.push_back(server);
+  const bool disabled = GENERATE(false, true);
+  s.add_server("proj", disabled);
   s.link("proj/ws", s.at("data"));
   s.add("a", R"({"path":")" + s.at("proj/ws") + R"("})");
-  CHECK(s.resolve().empty() == !server.disabled);
+  CHECK(s.resolve().empty() == !disabled);
 }
 
 TEST_CASE("the note on a link says if it is not known where the link leads") {
@@ -158,11 +163,7 @@ TEST_CASE("file tools do not follow a link that a server can change") {
 
 TEST_CASE("the first start gives the same answer as later starts, which have a record") {
   House s;
-  ServerDef server;
-  server.name = "s";
-  server.command = "server";
-  server.args = {s.at("proj")};
-  s.profile.servers.push_back(server);
+  s.add_server("proj");
   s.link("proj/ws", s.at("data"));
   s.link("away", s.at("data"));
   s.add("a", R"({"path":")" + s.at("proj/ws") + R"("})");
