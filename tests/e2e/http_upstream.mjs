@@ -142,12 +142,12 @@ for (const args of [[], ['--single-process']]) {
   test(`F32 a Retry-After beyond the connect time-out fails at once, and the reason says so ${args}`, async (t) => {
     const up = await startStateless({ both: true, busy: { 'server/discover': { status: 503, after: 30, times: 1000 } } });
     t.defer(() => up.stop());
-    const limits = { connect_timeout_ms: 5_000, retry_min_ms: 50 };
+    const limits = { connect_timeout_ms: 20_000, retry_min_ms: 50 };
     const gateway = await t.gateway({ mcpServers: { up: { url: up.url } }, limits }, { args });
     await until('it fails before the time-out', async () => {
       const { reason } = (await statusOf(gateway)).servers[0];
       return /asks for a retry after 30 s, which exceeds the request's time-out/.test(reason ?? '');
-    }, 4_000);
+    }, 15_000);
     await sleep(1_000); // in this time, the lane's own delay of 50 ms would pass several times
     assert.deepEqual(up.requests.map(({ body }) => JSON.parse(body).method), ['server/discover']);
   });
