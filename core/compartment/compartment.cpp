@@ -355,9 +355,9 @@ class Runner final : public link::Channel::Receiver {
       case control::ping:
         return send_control(control::pong, {});
       case control::definitions: {
-        std::map<std::string, std::string> fresh;
+        ServerSettings fresh;
         if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;
-        plugins_->set_definitions(std::move(fresh));
+        plugins_->use(std::move(fresh));
         return send_control(control::definitions_taken, {}, 0, frame.value);
       }
       case control::apply:

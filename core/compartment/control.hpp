@@ -35,8 +35,8 @@ enum Kind : std::uint16_t {
   telemetry_wants,
   stop,           // orderly shutdown
   status_wanted,  // response: status
-  // All compartments except the endpoint. value: a sequence number; payload: archived map of
-  // definitions; response: definitions_taken.
+  // All compartments except the endpoint. value: a sequence number; payload: archived
+  // ServerSettings; response: definitions_taken.
   definitions,
   apply,  // endpoint only; value: a sequence number; payload: archived Apply; response: applied
   ping,   // checks that the compartment is responsive; response: pong

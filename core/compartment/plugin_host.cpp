@@ -102,6 +102,13 @@ PluginRuntimeOptions PluginHost::complete(PluginRuntimeOptions options) {
   return options;
 }
 
+void PluginHost::use(ServerSettings settings) {
+  slice_.definitions = std::move(settings.definitions);
+  slice_.profile.own_paths = std::move(settings.own_paths);
+  slice_.profile.programs = std::move(settings.programs);
+  runtime_.protect_files();
+}
+
 void PluginHost::make_parts() {
   plugins_.resize(slice_.plugins.size());
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {

@@ -38,10 +38,8 @@ class PluginHost {
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // Sets the servers' definitions for lanes that are opened after this call.
-  void set_definitions(std::map<std::string, std::string> definitions) {
-    slice_.definitions = std::move(definitions);
-  }
+  // Applies to lanes that are opened and servers that are started after this call.
+  void use(ServerSettings settings);
   // Closes the lanes, then stops the plugins. Runs the event loop until both are done or the
   // profile's time limits expire.
   void stop();

@@ -87,6 +87,19 @@ void archive(Ar &ar, Slice &v) {
      definitions, privileges, prints);
 }
 
+// What a running compartment with servers uses for connections that it opens and processes that it
+// starts from now on.
+struct ServerSettings {
+  std::map<std::string, std::string> definitions;  // see Slice
+  std::vector<std::string> own_paths, programs;    // see Profile
+  bool operator==(const ServerSettings &) const = default;
+};
+template <class Ar>
+void archive(Ar &ar, ServerSettings &v) {
+  auto &[definitions, own_paths, programs] = v;
+  ar(definitions, own_paths, programs);
+}
+
 // The changed profile that a running endpoint applies; see Host::apply().
 struct Apply {
   Profile profile;

@@ -5,6 +5,7 @@
 
 #include "profile/difference.hpp"
 #include "profile/policy_mark.hpp"
+#include "profile/protected_paths.hpp"
 #include "route/reload.hpp"
 #include "route/upstreams.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/protected_paths.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -40,8 +42,8 @@ PluginRuntime::PluginRuntime(Reactor &reactor, const Profile &profile, PluginRun
 void PluginRuntime::make_spawner() {
   SpawnOptions options;
   options.state_dir = profile_.state_dir;
-  options.own = profile_.own_paths;
-  options.programs = profile_.programs;
+  options.own = all_own_paths(profile_);
+  options.programs = all_programs(profile_);
   options.require = profile_.isolation.require;
   options.adopt = options_.adopt_orphans;
   options.groups = std::move(options_.groups);
@@ -56,7 +58,7 @@ void PluginRuntime::make_spawner() {
 }
 
 void PluginRuntime::protect_files() {
-  if (spawner_ != nullptr) spawner_->protect(profile_.own_paths, profile_.programs);
+  if (spawner_ != nullptr) spawner_->protect(all_own_paths(profile_), all_programs(profile_));
 }
 
 Result<std::unique_ptr<Instance>> PluginRuntime::create(PluginPart &part) {

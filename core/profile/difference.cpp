@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "profile/protected_paths.hpp"
 #include "profile/settings.hpp"
 
 namespace bulkhead {
@@ -91,17 +92,6 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
   }
 }
 
-// The paths that the kept settings name are still in use, so they stay protected.
-void keep_protected(const Profile &now, Profile *next) {
-  const auto keep = [](const std::vector<std::string> &was, std::vector<std::string> *is) {
-    for (const std::string &path : was) {
-      if (std::find(is->begin(), is->end(), path) == is->end()) is->push_back(path);
-    }
-  };
-  keep(now.own_paths, &next->own_paths);
-  keep(now.programs, &next->programs);
-}
-
 void keep_connector_files(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, was] : now.connector_files) {
     const auto plugin = now.connectors.find(type);
@@ -170,14 +160,17 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
 }
 
 // In *next, restores the connector of each server type that already exists, because a reload can
-// only add server types.
-void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
+// only add server types. Returns true if there was a difference.
+bool keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
+  bool any = false;
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];
     if (is == plugin) continue;
     is = plugin;
     out->push_back("connectors." + type + std::string(restart));
+    any = true;
   }
+  return any;
 }
 
 }  // namespace
@@ -277,7 +270,7 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
       if (kept.id == use.id) kept = use;
     }
   }
-  keep_connectors(now, next, &out);
+  const bool kept_connector = keep_connectors(now, next, &out);
   keep_limits(now.limits, &next->limits, &out);
   if (now.plugin_dirs != next->plugin_dirs) out.push_back("plugin_dirs" + std::string(restart));
   if (now.state_dir != next->state_dir) out.push_back("state_dir" + std::string(restart));
@@ -291,25 +284,8 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   next->metrics_listen = now.metrics_listen;
   next->plugin_dirs = now.plugin_dirs;
   next->state_dir = now.state_dir;
-  keep_protected(now, next);
+  keep_protected(now, next, kept_connector);
   return out;
-}
-
-bool protects_more(const Profile &now, const Profile &next) {
-  const auto is_new = [&](const std::string &path) {
-    return std::none_of(now.own_paths.begin(), now.own_paths.end(), [&](const std::string &known) {
-      const bool starts = !known.empty() && path.starts_with(known);
-      return starts && (path.size() == known.size() || path[known.size()] == '/');
-    });
-  };
-  // Of a folder with programs, only the files directly in it are protected.
-  const auto is_new_program = [&](const std::string &path) {
-    return std::none_of(now.programs.begin(), now.programs.end(), [&](const std::string &known) {
-      return path == known || path.substr(0, path.rfind('/')) == known;
-    });
-  };
-  return std::any_of(next.own_paths.begin(), next.own_paths.end(), is_new) ||
-         std::any_of(next.programs.begin(), next.programs.end(), is_new_program);
 }
 
 }  // namespace bulkhead

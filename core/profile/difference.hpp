@@ -38,8 +38,4 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 
-// Returns true if `next` protects a file or folder of the gateway from servers that `now` does not
-// protect (own_paths and programs). The views of running servers do not hide it.
-bool protects_more(const Profile &now, const Profile &next);
-
 }  // namespace bulkhead

@@ -306,6 +306,8 @@ struct Profile {
   std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
   // The gateway's executable and plugins, and the folders of plugins. No server may change them.
   std::vector<std::string> programs;
+  // More of both, named by settings that a reload cannot change; see protected_paths.hpp.
+  std::vector<std::string> fixed_own_paths, fixed_programs;
   std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 
   // The corporation's holds on mcpServers, which also apply to servers that are added at run time.

@@ -246,35 +246,3 @@ TEST_CASE("a reload reports every changed section") {
     CHECK(covered.contains(std::string(section)));
   }
 }
-
-TEST_CASE("a profile protects more files only if the current one does not protect their folder") {
-  Profile now, next;
-  now.own_paths = {"/home/u/.config/bulkhead", "/x/p.toml"};
-  now.programs = {"/opt/plugins"};
-  next = now;
-  CHECK_FALSE(protects_more(now, next));
-  next.own_paths = {"/x/p.toml", "/home/u/.config/bulkhead/connectors.json"};
-  next.programs.clear();
-  CHECK_FALSE(protects_more(now, next));
-  // What the kept settings name stays protected.
-  static_cast<void>(keep_fixed(now, &next));
-  CHECK(next.own_paths == std::vector<std::string>{"/x/p.toml",
-                                                   "/home/u/.config/bulkhead/connectors.json",
-                                                   "/home/u/.config/bulkhead"});
-  CHECK(next.programs == now.programs);
-  for (const char *path : {"/x/base.toml", "/x/p.toml.new", "/home/u/.config"}) {
-    INFO(path);
-    next = now;
-    next.own_paths.emplace_back(path);
-    CHECK(protects_more(now, next));
-  }
-  for (const char *path : {"/opt/other/plugin.so", "/opt/plugins/sub/plugin.so", "/opt/plugins2"}) {
-    INFO(path);
-    next = now;
-    next.programs.emplace_back(path);
-    CHECK(protects_more(now, next));
-  }
-  next = now;
-  next.programs.emplace_back("/opt/plugins/plugin.so");
-  CHECK_FALSE(protects_more(now, next));
-}

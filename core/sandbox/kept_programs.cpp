@@ -78,8 +78,9 @@ void keep_programs(const std::vector<std::string> &programs, const MountTable &m
   for (const std::string &path : keeper.kept()) names += (names.empty() ? "" : ", ") + path;
   if (names.empty()) return;
   notes->push_back("it cannot change " + names +
-                   ", because the gateway runs its own program and plugins from there; install "
-                   "the gateway in another folder if the server needs to change it");
+                   ", because the gateway runs its program and plugins from there, or would run "
+                   "plugins that are created there; if the server needs to change it, use another "
+                   "folder for them");
 }
 
 }  // namespace bulkhead

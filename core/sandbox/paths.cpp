@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/owned_fd.hpp"
 #include "sandbox/path_walk.hpp"
 
 namespace bulkhead {
@@ -67,6 +68,11 @@ bool means_missing(int error) noexcept {
 bool is_unreachable(const std::string &path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0) return false;
+  if (errno == EACCES) {
+    // If the path itself can be opened, its parents can be searched. Then only a FUSE file system
+    // of another user rejects stat(), also for root.
+    return static_cast<bool>(OwnedFd(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW)));
+  }
   return errno == ENOTCONN || errno == EIO || errno == ESTALE || errno == ETIMEDOUT ||
          errno == EHOSTDOWN || errno == EHOSTUNREACH;
 }

@@ -41,7 +41,8 @@ bool is_searchable(const std::string &folder);
 // exist but could not be looked up.
 bool means_missing(int error) noexcept;
 // Returns true for a mount point whose file system does not respond, such as that of a network file
-// server. Its type cannot be determined, but mount points of such file systems are folders.
+// server, or rejects this user, such as another user's FUSE file system. Its type cannot be
+// determined, but mount points of such file systems are folders.
 bool is_unreachable(const std::string &path);
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the

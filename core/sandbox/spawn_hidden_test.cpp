@@ -1,5 +1,9 @@
 // Tests which paths are hidden from started children, at the start and after it.
 
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
 #include <optional>
 #include <set>
 
@@ -375,6 +379,49 @@ TEST_CASE("a credential stays hidden if the gateway may not search its folder") 
   CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
   ::chmod(folder.c_str(), 0700);
   CHECK(run.later("read:" + secret) == "ENOENT");
+}
+
+// A FUSE file system that only the user 12345 may use, also if root asks. No process serves it.
+class ForeignFuse {
+ public:
+  explicit ForeignFuse(const std::string &at)
+      : at_(at), fd_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)) {
+    fs::create_directories(at);
+    const std::string options =
+        "fd=" + std::to_string(fd_) + ",rootmode=40000,user_id=12345,group_id=12345";
+    mounted = fd_ >= 0 && ::mount("fuse", at.c_str(), "fuse", 0, options.c_str()) == 0;
+  }
+  ~ForeignFuse() {
+    if (mounted) ::umount2(at_.c_str(), MNT_DETACH);
+    if (fd_ >= 0) ::close(fd_);
+    ::rmdir(at_.c_str());
+  }
+  ForeignFuse(const ForeignFuse &) = delete;
+  ForeignFuse &operator=(const ForeignFuse &) = delete;
+  bool mounted = false;
+
+ private:
+  const std::string at_;
+  const int fd_;
+};
+
+TEST_CASE("another user's FUSE file system is hidden and does not stop servers from starting") {
+  if (skip_without_namespaces() || ::geteuid() != 0) return;  // only root may mount
+  World w;
+  const std::string top = "/bulkhead-fuse-" + std::to_string(::getpid());
+  const ForeignFuse secret(w.home + "/.gnupg"), other(top);
+  if (!secret.mounted || !other.mounted) {
+    WARN("skipped: this kernel has no FUSE");
+    return;
+  }
+  struct stat info{};
+  REQUIRE(::stat(top.c_str(), &info) != 0);
+  REQUIRE(errno == EACCES);
+  const std::string mode = GENERATE("home-read-only", "strict");
+  Running run(w, R"("command":"server","sandbox":{"mode":")" + mode + "\"}",
+              {"list:" + w.home + "/.gnupg", "read:" + top + "/file"});
+  CHECK(run.of("list:" + w.home + "/.gnupg") == "ENOENT");
+  CHECK(run.of("read:" + top + "/file") == (mode == "strict" ? "ENOENT" : "EACCES"));
 }
 
 TEST_CASE("without namespaces Landlock hides secrets and rejects writes") {

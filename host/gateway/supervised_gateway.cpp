@@ -15,6 +15,7 @@
 #include "gateway/gateway_front.hpp"
 #include "profile/difference.hpp"
 #include "profile/policy_mark.hpp"
+#include "profile/protected_paths.hpp"
 #include "service/service.hpp"
 #include "shared/local_clients.hpp"
 #include "sources/profile_source.hpp"
@@ -23,6 +24,11 @@
 
 namespace bulkhead::program {
 namespace {
+
+bool has_local_servers(const Profile &profile) {
+  return std::any_of(profile.servers.begin(), profile.servers.end(),
+                     [](const ServerDef &def) { return !def.disabled && !def.command.empty(); });
+}
 
 // Prevents core dumps and access by other processes of this user, because the supervisor holds all
 // secrets.
@@ -177,6 +183,10 @@ class SupervisedGateway {
       const std::vector<std::string> refused = report->needs_restart;
       report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
       const bool kept = restore_policies(refused, &next);
+      if (has_local_servers(profile_) && protects_more(profile_, next)) {
+        report->settings.emplace_back(
+            "the files that are hidden from local servers, which restart");
+      }
       report->policy_mark = next.policy_mark;
       report->policy = next.policy_mark.generation != profile_.policy_mark.generation
                            ? next.policy_mark.changes

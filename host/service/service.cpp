@@ -37,8 +37,9 @@ std::vector<std::string> file_lines(
     const std::vector<std::pair<std::string, std::string>> &not_connected) {
   for (std::string &line : files) {
     for (const auto &[name, reason] : not_connected) {
-      if (!line.starts_with("tools." + name + ":") || reason == still_connecting) continue;
-      line = "tools." + name + ": file changed; new version does not run";
+      if (!line.starts_with("tools." + name + ":")) continue;
+      line = "tools." + name + ": file changed; new version " +
+             (reason == still_connecting ? "is starting" : "does not run");
     }
   }
   return files;

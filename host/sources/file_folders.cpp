@@ -13,6 +13,7 @@
 #include "common/paths.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "profile/protected_paths.hpp"
 #include "sandbox/grant_record.hpp"
 #include "sandbox/homes.hpp"
 #include "sandbox/named_folder.hpp"
@@ -116,9 +117,9 @@ ViewRequest view_request(const Profile &profile, const ChildPolicy *policy) {
   ViewRequest request;
   request.policy = policy;
   request.user = ::geteuid();
-  request.own = profile.own_paths;
+  request.own = all_own_paths(profile);
   if (!profile.state_dir.empty()) request.own.push_back(profile.state_dir);
-  request.programs = profile.programs;
+  request.programs = all_programs(profile);
   find_homes(&request);
   GrantRecord(GrantRecord::file_in(profile.state_dir)).add_to(&request);
   request.changeable.insert(request.changeable.end(), std::begin(shared_folders),

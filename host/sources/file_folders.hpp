@@ -12,7 +12,7 @@ ViewRequest view_request(const Profile &profile, const ChildPolicy *policy);
 // Replaces the paths in the configuration of builtin-files by paths without symbolic links, and
 // sets "resolved", so that the plugin follows no link that is created later. If a path leads
 // through a link that must not be followed, removes the tools plugin and adds a note. Requires
-// state_dir, own_paths and programs.
+// state_dir and the protected paths.
 void resolve_file_folders(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -16,6 +16,7 @@
 #include "layers/project.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "profile/protected_paths.hpp"
 #include "sandbox/hidden_places.hpp"
 #include "sandbox/paths.hpp"
 #include "sources/approval_store.hpp"
@@ -122,48 +123,45 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   mcp::for_each_item(listen, add);
 }
 
-// Adds the real paths of paths that contain symbolic links. Without them, a reload would not notice
-// that a link leads to a file that is not protected yet (protects_more()).
-void add_targets(std::vector<std::string> *paths) {
-  for (std::size_t i = 0, named = paths->size(); i < named; ++i) {
-    std::string real = resolved_path((*paths)[i]);
-    const bool known = std::find(paths->begin(), paths->end(), real) != paths->end();
-    if (!real.empty() && !known) paths->push_back(std::move(real));
-  }
-}
-
 // Hides the gateway's own configuration, state and sockets from servers.
 void hide_from_servers(Profile &profile) {
-  for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
+  std::vector<std::string> &fixed = profile.fixed_own_paths;
+  for (const PluginUse &use : profile.transports) hide_sockets(use, fixed);
+  fixed.push_back(PinStore(profile.state_dir).folder());
   const std::string config = default_config_file();
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
   profile.own_paths.push_back(ApprovalStore().folder());
-  profile.own_paths.push_back(PinStore(profile.state_dir).folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
   add_targets(&profile.own_paths);
+  add_targets(&fixed);
 }
 
 // Lists the files that the gateway executes, which servers must not change.
 void list_programs(Profile &profile) {
   static const std::vector<std::string> own = own_program_files();
-  std::vector<std::string> &out = profile.programs;
-  out = own;
-  const auto add = [&](const std::string &path) {
+  profile.programs = own;
+  const auto add = [](const std::string &path, std::vector<std::string> *out) {
     std::error_code error;
-    const std::string full = std::filesystem::absolute(path, error).lexically_normal().string();
-    const bool known = std::find(out.begin(), out.end(), full) != out.end();
-    if (!path.empty() && !full.empty() && !known) out.push_back(full);
+    std::filesystem::path named = std::filesystem::absolute(path, error);
+    // If ".." follows a symbolic link, only the file system knows which file is meant.
+    if (path.find("..") != path.npos) named = resolved_path(named.string());
+    const std::string full = named.lexically_normal().string();
+    const bool known = std::find(out->begin(), out->end(), full) != out->end();
+    if (!path.empty() && !full.empty() && !known) out->push_back(full);
   };
-  for (const std::string &folder : profile.plugin_dirs) add(folder);
-  const auto add_plugin = [&](const std::string &plugin) {
-    if (plugin.find('/') != std::string::npos) add(plugin);  // otherwise, a name
+  const auto add_plugin = [&](const std::string &plugin, std::vector<std::string> *out) {
+    if (plugin.find('/') != std::string::npos) add(plugin, out);  // otherwise, a name
   };
-  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
-                           &profile.telemetry, &profile.services}) {
-    for (const PluginUse &use : *uses) add_plugin(use.plugin);
+  for (const PluginUse &use : profile.tools) add_plugin(use.plugin, &profile.programs);
+  // A reload can add connectors. keep_fixed() keeps those that it cannot change.
+  for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin, &profile.programs);
+  for (const std::string &folder : profile.plugin_dirs) add(folder, &profile.fixed_programs);
+  for (const auto *uses :
+       {&profile.transports, &profile.policies, &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) add_plugin(use.plugin, &profile.fixed_programs);
   }
-  for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin);
-  add_targets(&out);
+  add_targets(&profile.programs);
+  add_targets(&profile.fixed_programs);
 }
 
 // Returns a layer that applies --listen to the HTTP transport, which may have any name.

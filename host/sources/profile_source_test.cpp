@@ -11,6 +11,7 @@
 #include "layers/load.hpp"
 #include "layers/project.hpp"
 #include "mcp/scan.hpp"
+#include "profile/protected_paths.hpp"
 #include "sources/approval_store.hpp"
 
 using namespace bulkhead;
@@ -347,7 +348,7 @@ listen = "unix:/x/mcp.sock"
 plugin = "transport-vsock"
 listen = ["vsock:5002", "hybrid:/x/vm.sock:5002"]
 )");
-  const auto hidden = setting.load(Transports::served).own_paths;
+  const auto hidden = all_own_paths(setting.load(Transports::served));
   CHECK(std::count(hidden.begin(), hidden.end(), "/x/mcp.sock") == 1);
   CHECK(std::count(hidden.begin(), hidden.end(), "/x/vm.sock_5002") == 1);
 }
@@ -371,7 +372,7 @@ TEST_CASE("the targets of links to the gateway's files and plugins are protected
   }
   for (const std::string &path : {setting.folder / "plugins", dot + "/plugins"}) {
     INFO(path);
-    CHECK(lists(profile.programs, path));
+    CHECK(lists(all_programs(profile), path));
   }
 }
 
@@ -387,7 +388,7 @@ plugin = "/x/three/policy-x.so"
 )");
   auto loaded = load_to_look(setting.arguments, Transports::served);
   REQUIRE(loaded);
-  const auto &programs = loaded->profile.programs;
+  const auto programs = all_programs(loaded->profile);
   const auto lists = [&](const std::string &path) {
     return std::count(programs.begin(), programs.end(), path) == 1;
   };
@@ -397,4 +398,26 @@ plugin = "/x/three/policy-x.so"
     CHECK(lists(path));
   }
   CHECK(lists(std::filesystem::read_symlink("/proc/self/exe").string()));
+  // Settings that a reload can change
+  CHECK(std::count(loaded->profile.programs.begin(), loaded->profile.programs.end(),
+                   "/x/two/tools-x.so") == 1);
+}
+
+TEST_CASE("a plugin path with .. after a symbolic link names the file that the system finds") {
+  Setting setting;
+  const std::string folder = std::filesystem::canonical(setting.folder.path).string();
+  std::filesystem::create_directories(folder + "/real/plugins/sub");
+  std::filesystem::create_directory_symlink(folder + "/real/plugins/sub", folder + "/alias");
+  std::ofstream(folder + "/real/plugins/tools-x.so") << "x";
+  setting.arguments.config = folder + "/p.toml";
+  std::ofstream(setting.arguments.config)
+      << "[tools.files]\nplugin = \"" + folder + "/alias/../tools-x.so\"\n";
+  auto loaded = load_to_look(setting.arguments, Transports::served);
+  REQUIRE(loaded);
+  const auto programs = all_programs(loaded->profile);
+  const auto lists = [&](const std::string &path) {
+    return std::count(programs.begin(), programs.end(), path);
+  };
+  CHECK(lists(folder + "/real/plugins/tools-x.so") == 1);
+  CHECK(lists(folder + "/tools-x.so") == 0);
 }

@@ -15,6 +15,7 @@
 #include "embed/profile_prints.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "profile/protected_paths.hpp"
 #include "supervisor/egress.hpp"
 
 namespace bulkhead::program {
@@ -224,6 +225,8 @@ class Planner {
     visible.state_dir.clear();  // the endpoint has no access to the state directory
     visible.own_paths.clear();
     visible.programs.clear();
+    visible.fixed_own_paths.clear();
+    visible.fixed_programs.clear();
     visible.shown.clear();
     visible.notes.clear();
     slices_.front().profile = std::move(visible);
@@ -289,8 +292,8 @@ class Planner {
     slice.profile.plugin_dirs = profile_.plugin_dirs;
     slice.profile.state_dir = profile_.state_dir;
     slice.profile.isolation = profile_.isolation;
-    slice.profile.own_paths = profile_.own_paths;
-    slice.profile.programs = profile_.programs;
+    slice.profile.own_paths = all_own_paths(profile_);
+    slice.profile.programs = all_programs(profile_);
     SlicePrivileges &may = slice.privileges;
     may.required = profile_.isolation.require;
     may.network = role != nullptr && role->network;

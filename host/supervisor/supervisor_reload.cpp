@@ -4,6 +4,7 @@
 
 #include "compartment/status_archive.hpp"
 #include "profile/difference.hpp"
+#include "profile/protected_paths.hpp"
 #include "supervisor/supervisor_child.hpp"
 
 namespace bulkhead::program {
@@ -22,6 +23,10 @@ bool same_plugins(const Slice &was, const Slice &is) {
 // read or change.
 bool needs_new_views(const Slice &was, const Slice &is) {
   return is.privileges.exec && protects_more(was.profile, is.profile);
+}
+
+ServerSettings settings_of(const Slice &slice) {
+  return {slice.definitions, slice.profile.own_paths, slice.profile.programs};
 }
 
 bool may_run_twice(const SlicePlugin &plugin) {
@@ -78,7 +83,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
   const bool same = !new_views && same_plugins(child.slice, slice);
   if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
-  const bool other_servers = child.slice.definitions != slice.definitions;
+  const bool other_settings = settings_of(child.slice) != settings_of(slice);
   child.slice = std::move(slice);
   if (!same) child.telemetry = 0;  // the requirements of the new plugins are not known yet
   if (child.slice.router) {
@@ -96,11 +101,11 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   if (!same) {
     child.replaced = true;  // restarted with the new slice
     end(child);
-  } else if (other_servers) {
+  } else if (other_settings) {
     link::Frame frame;
     frame.kind = control::definitions;
     frame.value = child.definitions_asked = apply_number_;
-    child.control->send(frame, to_bytes(child.slice.definitions));
+    child.control->send(frame, to_bytes(settings_of(child.slice)));
     if (child.ready) set_deadline(child);
   }
 }

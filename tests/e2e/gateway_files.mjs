@@ -1,7 +1,7 @@
 // Tests a malicious server that may write to a folder with files that the gateway itself uses: its
 // program and plugins, the folders of its file tools, and configuration that is created later.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { v2 } from './capsem_profile.mjs';
 import { assert, build, fakeMcp, program, run, test, until } from './lib.mjs';
@@ -14,6 +14,14 @@ const timeout = 60_000;
 const put = (path, text) => (mkdirSync(dirname(path), { recursive: true }), writeFileSync(path, text));
 const read = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 
+// Copies the tools plugin "held" into a folder. Returns its path.
+const copyPlugin = (folder) => {
+  const path = `${folder}/held.so`;
+  writeFileSync(`${folder}/held.plugin.toml`, 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n');
+  copyFileSync(join(build, 'core/plugin/testing_plugins/plugins/held-one.so'), path);
+  return path;
+};
+
 // Returns a server that runs `script` at each start. Its output is appended to a file.
 function server(t, name, folder, script) {
   const own = t.path(`own-${name}`), file = t.path(`program-${name}`);
@@ -21,7 +29,7 @@ function server(t, name, folder, script) {
   writeFileSync(file, `#!/bin/sh\n{ ${script}\n } >>${own}/said 2>&1; echo >>${own}/starts
 exec ${fakeMcp} --tool ${name}\n`, { mode: 0o755 });
   const starts = (n) => until(`start ${n} of ${name}`, () => read(`${own}/starts`).length >= n, 20_000);
-  return { definition: { command: '/bin/sh', args: [file, folder, own] }, said: () => read(`${own}/said`), starts };
+  return { count: `${own}/starts`, definition: { command: '/bin/sh', args: [file, folder, own] }, said: () => read(`${own}/said`), starts };
 }
 
 for (const sandbox of sandboxes)
@@ -106,5 +114,63 @@ for (const [mode, args] of Object.entries(modes))
     else assert.match(done.stdout + done.stderr, /files that are hidden from running servers: needs a restart/);
     for (const one of [old, fresh, other]) assert.ok(!/CANARY/.test(one.said()), one.said());
   }, { timeout });
+
+// Each start appends whether the server could write into the folder that contained a plugin.
+for (const [mode, args] of Object.entries(modes))
+  test(`the folder of a plugin that a reload has removed is protected as long as it exists: ${mode}`, async (t) => {
+    const src = t.path('src'), lib = `${src}/lib`;
+    for (const folder of [lib, t.path('house')]) mkdirSync(folder, { recursive: true });
+    const plugin = copyPlugin(lib);
+    const make = (name) => server(t, name, src, `if echo x >${src}/made-${name}; then echo writes; else echo rejected; fi; [ -e ${lib} ] && echo x >${lib}/x && echo "in lib"`);
+    const one = make('one'), two = make('two');
+    const mcpServers = { one: one.definition, two: two.definition };
+    const tools = { mine: { plugin }, files: { plugin: 'builtin-files', path: t.path('house') } };
+    const gateway = await t.gateway({ limits, tools, mcpServers }, { args });
+    const bulkhead = (...more) => spawnSync(program, more, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+    for (const server of [one, two]) await server.starts(1);
+    for (const server of [one, two]) assert.ok(!/in lib/.test(server.said()), server.said());
+    const { mine, ...rest } = tools;
+    writeFileSync(gateway.config, JSON.stringify({ limits, tools: rest, mcpServers }));
+    const reload = (removed) => {
+      const done = bulkhead('reload', '--json'), [answer] = JSON.parse(done.stdout).gateways;
+      assert.deepEqual([done.status, answer.removed, answer.settings], [0, removed, []], done.stderr);
+      for (const name of ['one', 'two']) assert.equal(bulkhead('mcp', 'restart', name).status, 0);
+    };
+    reload(['mine']);
+    for (const server of [one, two]) {
+      await server.starts(2);
+      assert.ok(!/in lib/.test(server.said()), server.said());
+    }
+    rmSync(lib, { recursive: true });
+    reload([]);
+    for (const server of [one, two]) {
+      await server.starts(3);
+      assert.match(server.said(), /writes\n$/);
+    }
+  }, { timeout });
+
+test('a reload of which nothing can be applied restarts no server, and one that hides files names them', async (t) => {
+  for (const name of ['a', 'b', 'plugins']) mkdirSync(t.path(name));
+  const one = server(t, 'one', t.path('a'), 'true'), two = server(t, 'two', t.path('b'), 'true');
+  const mcpServers = { one: one.definition, two: two.definition };
+  const gateway = await t.gateway({ limits, mcpServers });
+  for (const server of [one, two]) await server.starts(1);
+  const reload = (config, status) => {
+    writeFileSync(gateway.config, JSON.stringify({ limits, mcpServers, ...config }));
+    const done = spawnSync(program, ['reload', '--json'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+    assert.equal(done.status, status, done.stdout + done.stderr);
+    return JSON.parse(done.stdout).gateways[0];
+  };
+  for (const later of [{ plugin_dirs: [t.path('more')] }, { transports: { more: { plugin: 'transport-http', listen: `unix:${t.path('more.sock')}` } } }]) {
+    const answer = reload(later, 1), { needs_restart, settings } = answer;
+    assert.ok(needs_restart?.length > 0, JSON.stringify(answer));
+    assert.deepEqual(settings, []);
+  }
+  const plugin = copyPlugin(t.path('plugins'));
+  for (const server of [one, two]) assert.equal(read(server.count).length, 1);
+  const { settings } = reload({ tools: { mine: { plugin } } }, 0);
+  assert.deepEqual(settings, ['the files that are hidden from local servers, which restart']);
+  for (const server of [one, two]) await server.starts(2);
+}, { timeout });
 
 await run({ parallel: 2 });

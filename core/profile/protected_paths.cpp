@@ -1,0 +1,86 @@
+#include "profile/protected_paths.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace bulkhead {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+bool has(const Paths &paths, const std::string &path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+Paths both(Paths paths, const Paths &more) {
+  paths.insert(paths.end(), more.begin(), more.end());
+  return paths;
+}
+
+// Returns true if `is` has a path for which `protects(known, path)` is false for each path in
+// `was`.
+template <class Protects>
+bool adds(const Paths &was, const Paths &is, Protects protects) {
+  return std::any_of(is.begin(), is.end(), [&](const std::string &path) {
+    return std::none_of(was.begin(), was.end(),
+                        [&](const std::string &known) { return protects(known, path); });
+  });
+}
+
+bool hides(std::string_view known, std::string_view path) {
+  const bool starts = !known.empty() && path.starts_with(known);
+  return starts && (path.size() == known.size() || path[known.size()] == '/');
+}
+
+// Of a folder with programs, only the files directly in it are protected.
+bool keeps(std::string_view known, std::string_view path) {
+  return path == known || path.substr(0, path.rfind('/')) == known;
+}
+
+bool is_missing(const std::string &path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() ==
+         std::filesystem::file_type::not_found;
+}
+
+void keep(const Paths &was, Paths *is, bool also_missing) {
+  for (const std::string &path : was) {
+    if (!has(*is, path) && (also_missing || !is_missing(path))) is->push_back(path);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> all_own_paths(const Profile &profile) {
+  return both(profile.own_paths, profile.fixed_own_paths);
+}
+
+std::vector<std::string> all_programs(const Profile &profile) {
+  return both(profile.programs, profile.fixed_programs);
+}
+
+void add_targets(std::vector<std::string> *paths) {
+  for (std::size_t i = 0, named = paths->size(); i < named; ++i) {
+    std::error_code error;
+    std::string real = std::filesystem::canonical((*paths)[i], error).string();
+    if (!error && !has(*paths, real)) paths->push_back(std::move(real));
+  }
+}
+
+void keep_protected(const Profile &now, Profile *next, bool kept_connector) {
+  next->fixed_own_paths = now.fixed_own_paths;
+  next->fixed_programs = now.fixed_programs;
+  add_targets(&next->fixed_own_paths);
+  add_targets(&next->fixed_programs);
+  keep(now.own_paths, &next->own_paths, false);
+  keep(now.programs, &next->programs, kept_connector);
+}
+
+bool protects_more(const Profile &now, const Profile &next) {
+  return adds(all_own_paths(now), all_own_paths(next), hides) ||
+         adds(all_programs(now), all_programs(next), keeps);
+}
+
+}  // namespace bulkhead

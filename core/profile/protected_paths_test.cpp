@@ -1,0 +1,105 @@
+#include "profile/protected_paths.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "profile/difference.hpp"
+
+using namespace bulkhead;
+using Paths = std::vector<std::string>;
+
+TEST_CASE("a profile protects more files only if the current one does not protect their folder") {
+  Profile now, next;
+  now.own_paths = {"/home/u/.config/bulkhead", "/x/p.toml"};
+  now.programs = {"/opt/plugins"};
+  next = now;
+  CHECK_FALSE(protects_more(now, next));
+  next.own_paths = {"/x/p.toml", "/home/u/.config/bulkhead/connectors.json"};
+  next.programs.clear();
+  CHECK_FALSE(protects_more(now, next));
+  for (const char *path : {"/x/base.toml", "/x/p.toml.new", "/home/u/.config"}) {
+    INFO(path);
+    next = now;
+    next.own_paths.emplace_back(path);
+    CHECK(protects_more(now, next));
+  }
+  for (const char *path : {"/opt/other/plugin.so", "/opt/plugins/sub/plugin.so", "/opt/plugins2"}) {
+    INFO(path);
+    next = now;
+    next.programs.emplace_back(path);
+    CHECK(protects_more(now, next));
+  }
+  next = now;
+  next.programs.emplace_back("/opt/plugins/plugin.so");
+  CHECK_FALSE(protects_more(now, next));
+}
+
+TEST_CASE(
+    "a reload protects what its settings name, and what settings name that it cannot change") {
+  Profile now, next;
+  now.own_paths = {"/x/old.toml"};
+  now.programs = {"/old/tool.so", "/old/connector.so"};
+  now.fixed_own_paths = {"/run/old.sock"};
+  now.fixed_programs = {"/old/transport.so"};
+  now.connectors = next.connectors = {{"odd", "/old/connector.so"}};
+  next.own_paths = {"/x/new.toml"};
+  next.programs = {"/new/tool.so", "/old/connector.so"};
+  next.fixed_own_paths = {"/run/new.sock"};
+  next.fixed_programs = {"/new/transport.so"};
+  SECTION("the files of settings that it changes") {
+    keep_fixed(now, &next);
+    CHECK(all_own_paths(next) == Paths{"/x/new.toml", "/run/old.sock"});
+    CHECK(all_programs(next) == Paths{"/new/tool.so", "/old/connector.so", "/old/transport.so"});
+    CHECK(protects_more(now, next));
+  }
+  SECTION("nothing new if none of its changes is applied") {
+    next.own_paths = now.own_paths;
+    next.programs = now.programs;
+    keep_fixed(now, &next);
+    CHECK(all_own_paths(next) == all_own_paths(now));
+    CHECK(all_programs(next) == all_programs(now));
+    CHECK_FALSE(protects_more(now, next));
+  }
+  SECTION("removed files while they exist") {
+    const std::string file = std::filesystem::current_path().string();
+    now.own_paths.push_back(file);
+    now.programs.push_back(file);
+    keep_fixed(now, &next);
+    CHECK(next.own_paths == Paths{"/x/new.toml", file});
+    CHECK(next.programs == Paths{"/new/tool.so", "/old/connector.so", file});
+  }
+  SECTION("a connector that it would remove or replace") {
+    next.programs = {"/new/tool.so"};
+    if (GENERATE(true, false)) {
+      next.connectors.clear();
+    } else {
+      next.connectors["odd"] = "/new/connector.so";
+      next.programs.emplace_back("/new/connector.so");
+    }
+    CHECK(keep_fixed(now, &next) == Paths{"connectors.odd: needs a restart"});
+    const Paths programs = all_programs(next);
+    CHECK(std::count(programs.begin(), programs.end(), "/old/connector.so") == 1);
+  }
+}
+
+TEST_CASE("a reload notices a new target of a link that a setting names that it cannot change") {
+  const std::string at = (std::filesystem::canonical(std::filesystem::temp_directory_path()) /
+                          ("protected_paths_test." + std::to_string(::getpid())))
+                             .string();
+  REQUIRE(std::filesystem::create_directory(at));
+  for (const char *name : {"/one", "/two"}) std::filesystem::create_directory(at + name);
+  std::filesystem::create_symlink("one", at + "/plugins");
+  Profile now, next;
+  now.fixed_programs = next.fixed_programs = {at + "/plugins"};
+  add_targets(&now.fixed_programs);
+  CHECK(now.fixed_programs == Paths{at + "/plugins", at + "/one"});
+  std::filesystem::remove(at + "/plugins");
+  std::filesystem::create_symlink("two", at + "/plugins");
+  keep_fixed(now, &next);
+  CHECK(all_programs(next) == Paths{at + "/plugins", at + "/one", at + "/two"});
+  CHECK(protects_more(now, next));
+  std::filesystem::remove_all(at);
+}
