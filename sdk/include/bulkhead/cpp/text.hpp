@@ -36,17 +36,18 @@ constexpr int hex_value(char c) noexcept {
 
 // Returns true if all characters are lowercase hexadecimal digits.
 constexpr bool is_lower_hex(std::string_view text) noexcept {
-  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 // Returns the bytes as lowercase hexadecimal digits.
 inline std::string hex(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * bytes.size());
+  std::string out(2 * bytes.size(), '\0');
+  char *to = out.data();
   for (const char c : bytes) {
-    out += digits[static_cast<unsigned char>(c) >> 4];
-    out += digits[static_cast<unsigned char>(c) & 15];
+    *to++ = digits[static_cast<unsigned char>(c) >> 4];
+    *to++ = digits[static_cast<unsigned char>(c) & 15];
   }
   return out;
 }
@@ -64,7 +65,7 @@ inline std::string lowered(std::string_view text) {
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
   }
   return true;
 }
