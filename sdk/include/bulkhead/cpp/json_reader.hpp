@@ -234,6 +234,22 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
+// Returns true for characters that cannot be part of a number, true, false or null.
+constexpr bool ends_scalar(char c) noexcept {
+  switch (c) {
+    case ',':
+    case ':':
+    case '"':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+      return true;
+    default:
+      return is_space(c);
+  }
+}
+
 // Returns the position after the value that begins at p, or nullptr if there is no value or the
 // value is incomplete. The end of a container is found by counting the brackets outside strings.
 inline const char *value_end(const char *p, const char *end) noexcept {
@@ -241,8 +257,7 @@ inline const char *value_end(const char *p, const char *end) noexcept {
   if (*p == '"') return string_end(p, end);
   if (*p != '{' && *p != '[') {
     const char *at = p;
-    constexpr std::string_view stops = ",:]} \t\n\r\"{[";
-    while (at != end && stops.find(*at) == stops.npos) ++at;
+    while (at != end && !ends_scalar(*at)) ++at;
     return at == p ? nullptr : at;
   }
   std::size_t depth = 0;
