@@ -113,9 +113,10 @@ void for_each_element(std::string_view list, F &&f) {
 }
 
 // Returns true if `header`, the value of a Content-Type field, has this media type, with or without
-// parameters.
-inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
-  return bh::equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
+// parameters. The same conditions as for equals_lower() apply.
+template <std::size_t N>
+bool is_media_type(std::string_view header, const char (&type)[N]) noexcept {
+  return equals_lower(trim(header.substr(0, header.find(';'))), type);
 }
 
 // Parses 1 to 18 decimal digits. Returns false for any other text.
