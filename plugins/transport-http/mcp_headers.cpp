@@ -11,12 +11,13 @@ using bh::equal_ignoring_case;
 using http_codec::trim;
 namespace {
 
+constexpr std::string_view mcp_prefix = "mcp-";
+
+// `name` must begin with mcp_prefix.
 bool is_shown(std::string_view name) noexcept {
-  constexpr std::string_view prefix = "mcp-", param = "param-";
-  if (!bh::starts_with_ignoring_case(name, prefix)) return false;
-  const std::string_view rest = name.substr(prefix.size());
+  const std::string_view rest = name.substr(mcp_prefix.size());
   return equal_ignoring_case(rest, "protocol-version") || equal_ignoring_case(rest, "method") ||
-         equal_ignoring_case(rest, "name") || bh::starts_with_ignoring_case(rest, param);
+         equal_ignoring_case(rest, "name") || bh::starts_with_ignoring_case(rest, "param-");
 }
 
 }  // namespace
@@ -26,6 +27,7 @@ McpHeaders::McpHeaders(std::string_view head) noexcept {
     const std::size_t end = std::min(head.find('\n'), head.size() - 1);
     std::string_view line = head.substr(0, end);
     head.remove_prefix(end + 1);
+    if (!bh::starts_with_ignoring_case(line, mcp_prefix)) continue;
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_shown(line.substr(0, colon))) continue;

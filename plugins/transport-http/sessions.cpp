@@ -12,10 +12,14 @@ namespace {
 
 constexpr std::size_t digits = 32;  // digits of an id
 
+// Parses lowercase hexadecimal digits.
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
-  if (!bh::is_lower_hex(text)) return std::nullopt;
   std::uint64_t value = 0;
-  for (const char c : text) value = value * 16 + static_cast<unsigned>(bh::hex_value(c));
+  for (const char c : text) {
+    const bool letter = c >= 'a' && c <= 'f';
+    if (!letter && !bh::is_digit(c)) return std::nullopt;
+    value = value * 16 + static_cast<unsigned>(letter ? c - 'a' + 10 : c - '0');
+  }
   return value;
 }
 
