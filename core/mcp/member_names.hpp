@@ -39,6 +39,23 @@ class MemberNames {
 
   // `readable` is the end of the readable memory after the name.
   Found add(std::string_view inside, const char *readable) noexcept {
+    // Most names are known names in their exact form, for which no hash is needed.
+    for (unsigned i = 0; i < known_count_; ++i) {
+      if (is_exact(known_[i].text, inside)) return count_known(i);
+    }
+    return add_by_hash(inside, readable);
+  }
+
+  // The number of unknown names, and the known names that have occurred (one bit per index).
+  std::uint32_t unknown() const noexcept { return unknown_; }
+  std::uint32_t seen() const noexcept { return seen_; }
+
+ private:
+  static constexpr const char *too_many = "too many members";
+
+  // Adds a name that is not a known name in its exact form. Not inlined, so that add() saves few
+  // registers.
+  [[gnu::noinline]] Found add_by_hash(std::string_view inside, const char *readable) noexcept {
     bool plain = false;
     const std::uint64_t hash = folded_hash(inside, readable, &plain);
     for (unsigned i = 0; i < known_count_; ++i) {
@@ -54,19 +71,19 @@ class MemberNames {
     return {};
   }
 
-  // The number of unknown names, and the known names that have occurred (one bit per index).
-  std::uint32_t unknown() const noexcept { return unknown_; }
-  std::uint32_t seen() const noexcept { return seen_; }
+  // Compares the first bytes itself, because few names of the same length have the same first byte.
+  static bool is_exact(std::string_view known, std::string_view inside) noexcept {
+    return known.size() == inside.size() && known.front() == inside.front() && known == inside;
+  }
 
- private:
-  static constexpr const char *too_many = "too many members";
-
+  // Adds a name that folds to the text of a known name but is not written like it: it contains
+  // escape sequences, or differs in letter case.
   Found add_known(unsigned i, std::string_view inside, bool plain) noexcept {
-    const std::string_view text = known_[i].text;
-    if (!(plain ? inside == text : same_text(inside, text))) {
-      if (!known_[i].alone) return ++unknown_, Found{};
-      return {-1, "a member name differs from a known name only in letter case"};
-    }
+    if (!plain && same_text(inside, known_[i].text)) return count_known(i);
+    if (!known_[i].alone) return ++unknown_, Found{};
+    return {-1, "a member name differs from a known name only in letter case"};
+  }
+  Found count_known(unsigned i) noexcept {
     const int known = static_cast<int>(i);
     if ((seen_ >> i & 1) != 0) return {known, "duplicate member"};
     seen_ |= 1u << i;
