@@ -69,10 +69,14 @@ bool Judge::checks_later(const mcp::Scan &scan) const noexcept {
 }
 
 bh_policy_request Judge::request_of(const Call &call) const {
-  bh_policy_request request{};
-  request.size = sizeof request;
-  request.session = call.request.reply.session;
-  if (call.session != nullptr) request = policy_request_of(*call.session, reactor_.now_ns());
+  bh_policy_request request;
+  if (call.session != nullptr) {
+    request = policy_request_of(*call.session, reactor_.now_ns());
+  } else {
+    request = {};
+    request.size = sizeof request;
+    request.session = call.request.reply.session;
+  }
   request.exchange = call.id;
   request.process_name = bh::str(call.request.process_name);
   // The results of a task are the results of the call that created it.

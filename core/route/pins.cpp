@@ -22,6 +22,18 @@ std::string definition_of(const ItemList &tools, const ItemList::Item &item) {
   return raw.size() > max_pin_definition_bytes ? std::string() : std::string(raw);
 }
 
+// Returns true if `text` equals to_hex(hash). Allocates no memory, because it is called for each
+// tool call that a policy evaluates.
+bool is_hex_of(const DefinitionHash &hash, std::string_view text) noexcept {
+  constexpr char digits[] = "0123456789abcdef";
+  if (text.size() != 2 * hash.size()) return false;
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    if (text[2 * i] != digits[hash[i] >> 4] || text[2 * i + 1] != digits[hash[i] & 15])
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // A server's tool list, and functions that compare it with the pins.
@@ -132,7 +144,7 @@ std::uint32_t Pins::state(std::string_view server, std::string_view tool,
   if (at == servers_.end()) return BH_PIN_UNKNOWN;
   const auto pin = at->second.find(tool);
   if (pin == at->second.end() || pin->second.hash.empty()) return BH_PIN_UNKNOWN;
-  return pin->second.hash == to_hex(hash) ? BH_PIN_SAME : BH_PIN_CHANGED;
+  return is_hex_of(hash, pin->second.hash) ? BH_PIN_SAME : BH_PIN_CHANGED;
 }
 
 }  // namespace bulkhead
