@@ -1,6 +1,7 @@
 #include "route/wire_lane.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "mcp/for_each.hpp"
@@ -173,8 +174,9 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   const bool about_task = e.call->task == TaskRole::about;
   const bool reduces = e.method == mcp::Method::resources_unsubscribe ||
                        (about_task && (bridges || e.method != mcp::Method::tasks_update));
-  const CallInHand reduced_hand = reduces ? reduced(given) : CallInHand{};
-  const CallInHand &hand = reduces ? reduced_hand : given;
+  std::optional<CallInHand> reduced_hand;
+  if (reduces) reduced_hand = reduced(given);
+  const CallInHand &hand = reduces ? *reduced_hand : given;
   const mcp::Method method = bridges ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
     if (!is_task_method(method)) return take_subscription(e);
