@@ -354,11 +354,11 @@ class Runner final : public link::Channel::Receiver {
         return;
       case control::ping:
         return send_control(control::pong, {});
-      case control::definitions: {
+      case control::settings: {
         ServerSettings fresh;
         if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;
-        plugins_->use(std::move(fresh));
-        return send_control(control::definitions_taken, {}, 0, frame.value);
+        plugins_->apply_settings(std::move(fresh));
+        return send_control(control::settings_taken, {}, 0, frame.value);
       }
       case control::apply:
         return apply(payload, frame.value);

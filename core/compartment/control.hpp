@@ -35,9 +35,10 @@ enum Kind : std::uint16_t {
   telemetry_wants,
   stop,           // orderly shutdown
   status_wanted,  // response: status
-  // All compartments except the endpoint. value: a sequence number; payload: archived
-  // ServerSettings; response: definitions_taken.
-  definitions,
+  // Compartments with servers. value: a sequence number; payload: archived ServerSettings;
+  // response:
+  // settings_taken.
+  settings,
   apply,  // endpoint only; value: a sequence number; payload: archived Apply; response: applied
   ping,   // checks that the compartment is responsive; response: pong
   // Endpoint only. exchange: a sequence number; code: an ApprovalRequest; payload: the request;
@@ -50,7 +51,7 @@ enum Kind : std::uint16_t {
   // endpoint only; payload: archived HostStatus; code: `asked` if this is a response to
   // status_wanted
   status,
-  definitions_taken,  // value: the number of the definitions frame
+  settings_taken,  // value: the number of the settings frame
   // Endpoint only. value: the number of the apply frame; code: a status; payload: archived
   // ApplyReport, or the reason why nothing was changed.
   applied,

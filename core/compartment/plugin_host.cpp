@@ -102,7 +102,7 @@ PluginRuntimeOptions PluginHost::complete(PluginRuntimeOptions options) {
   return options;
 }
 
-void PluginHost::use(ServerSettings settings) {
+void PluginHost::apply_settings(ServerSettings settings) {
   slice_.definitions = std::move(settings.definitions);
   slice_.profile.own_paths = std::move(settings.own_paths);
   slice_.profile.programs = std::move(settings.programs);

@@ -39,7 +39,7 @@ class PluginHost {
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
   // Applies to lanes that are opened and servers that are started after this call.
-  void use(ServerSettings settings);
+  void apply_settings(ServerSettings settings);
   // Closes the lanes, then stops the plugins. Runs the event loop until both are done or the
   // profile's time limits expire.
   void stop();

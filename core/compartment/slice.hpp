@@ -87,8 +87,8 @@ void archive(Ar &ar, Slice &v) {
      definitions, privileges, prints);
 }
 
-// What a running compartment with servers uses for connections that it opens and processes that it
-// starts from now on.
+// Settings for the connections that a compartment opens and the servers that it starts after it has
+// received them.
 struct ServerSettings {
   std::map<std::string, std::string> definitions;  // see Slice
   std::vector<std::string> own_paths, programs;    // see Profile

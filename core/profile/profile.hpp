@@ -306,8 +306,10 @@ struct Profile {
   std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
   // The gateway's executable and plugins, and the folders of plugins. No server may change them.
   std::vector<std::string> programs;
-  // More of both, named by settings that a reload cannot change; see protected_paths.hpp.
+  // Paths of both kinds that are named by settings that need a restart; see protected_paths.hpp.
   std::vector<std::string> fixed_own_paths, fixed_programs;
+  // For each of these paths, the identity of the folder that views protect because of it.
+  std::map<std::string, std::string> protected_folders;
   std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 
   // The corporation's holds on mcpServers, which also apply to servers that are added at run time.

@@ -1,5 +1,7 @@
 #include "profile/protected_paths.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -51,6 +53,32 @@ void keep(const Paths &was, Paths *is, bool also_missing) {
   }
 }
 
+// Returns the device and inode of the folder that a view protects because of this path, after "own"
+// if it is the folder itself, and after "in" if it is the folder of a file or of a missing path.
+// Returns an empty string if there is no such folder.
+std::string folder_id(const std::string &path) {
+  struct stat info{};
+  const bool own = ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (!own && (folder.empty() || ::stat(folder.c_str(), &info) != 0)) return {};
+  return (own ? "own " : "in ") + std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+}
+
+// A mount disappears from all views when its folder is deleted, so a new folder at the same path is
+// not protected. If a path was missing and is a folder now, it was created where it is protected.
+bool is_new_folder(const std::string &was, const std::string &is) {
+  return !was.empty() && !is.empty() && was[0] == is[0] && was != is;
+}
+
+bool has_new_folder(const Profile &now, const Profile &next) {
+  const auto &known = now.protected_folders;
+  return std::any_of(next.protected_folders.begin(), next.protected_folders.end(),
+                     [&](const auto &folder) {
+                       const auto was = known.find(folder.first);
+                       return was != known.end() && is_new_folder(was->second, folder.second);
+                     });
+}
+
 }  // namespace
 
 std::vector<std::string> all_own_paths(const Profile &profile) {
@@ -74,13 +102,32 @@ void keep_protected(const Profile &now, Profile *next, bool kept_connector) {
   next->fixed_programs = now.fixed_programs;
   add_targets(&next->fixed_own_paths);
   add_targets(&next->fixed_programs);
+  // If the reload fails, the tools plugins of `now` stay in use.
+  const bool left_tool = std::any_of(now.tools.begin(), now.tools.end(), [&](const auto &was) {
+    return std::none_of(next->tools.begin(), next->tools.end(),
+                        [&](const auto &is) { return is.plugin == was.plugin; });
+  });
   keep(now.own_paths, &next->own_paths, false);
-  keep(now.programs, &next->programs, kept_connector);
+  keep(now.programs, &next->programs, kept_connector || left_tool);
+  note_protected_folders(next);
+}
+
+void protect_also(const Profile &other, Profile *profile) {
+  keep(other.own_paths, &profile->own_paths, true);
+  keep(other.programs, &profile->programs, true);
+  note_protected_folders(profile);
+}
+
+void note_protected_folders(Profile *profile) {
+  profile->protected_folders.clear();
+  for (const Paths &paths : {all_own_paths(*profile), all_programs(*profile)}) {
+    for (const std::string &path : paths) profile->protected_folders[path] = folder_id(path);
+  }
 }
 
 bool protects_more(const Profile &now, const Profile &next) {
   return adds(all_own_paths(now), all_own_paths(next), hides) ||
-         adds(all_programs(now), all_programs(next), keeps);
+         adds(all_programs(now), all_programs(next), keeps) || has_new_folder(now, next);
 }
 
 }  // namespace bulkhead

@@ -17,15 +17,22 @@ std::vector<std::string> all_programs(const Profile &profile);
 // that a link leads to a file that is not protected yet (protects_more()).
 void add_targets(std::vector<std::string> *paths);
 
+// Sets Profile::protected_folders.
+void note_protected_folders(Profile *profile);
+
 // Changes `next` for a reload: paths of settings that it cannot change stay as they are in `now`,
-// and files to which links among them lead by now are added. Paths that `next` no longer names stay
+// and the current targets of links among them are added. Paths that `next` no longer names stay
 // protected if they exist, because the code of a removed plugin can still be mapped from its file.
-// `kept_connector`: the reload keeps the connector of a server type that `next` removes or
-// replaces, so missing programs of `now` stay protected, too.
+// Missing programs also stay protected in the reload that removes their plugin, and if the reload
+// keeps the connector of a server type that `next` removes or replaces (`kept_connector`).
 void keep_protected(const Profile &now, Profile *next, bool kept_connector);
 
-// Returns true if `next` protects a file or folder from servers that `now` does not protect. The
-// views of running servers do not hide it.
+// Adds the paths of another profile to those of `profile`. For a profile that was rejected after
+// its plugins were started: they may still run.
+void protect_also(const Profile &other, Profile *profile);
+
+// Returns true if `next` protects a file or folder from servers that the views of running servers
+// do not protect: `now` does not name it, or the folder was deleted and created again.
 bool protects_more(const Profile &now, const Profile &next);
 
 }  // namespace bulkhead

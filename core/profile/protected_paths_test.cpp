@@ -85,6 +85,58 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "a profile that was rejected stays protected, and what a reload removes for one reload more") {
+  Profile now, next;
+  now.programs = {"/old/tool.so"};
+  now.tools.emplace_back().plugin = "/old/tool.so";
+  next.own_paths = {"/x/new.toml"};
+  next.programs = {"/new/tool.so"};
+  next.tools.emplace_back().plugin = "/new/tool.so";
+  keep_fixed(now, &next);
+  CHECK(next.programs == Paths{"/new/tool.so", "/old/tool.so"});
+  SECTION("the next reload") {
+    Profile later = next;
+    later.programs = {"/new/tool.so"};
+    keep_fixed(next, &later);
+    CHECK(later.programs == Paths{"/new/tool.so"});
+    CHECK_FALSE(protects_more(next, later));
+  }
+  SECTION("rejected") {
+    protect_also(next, &now);
+    CHECK(now.own_paths == Paths{"/x/new.toml"});
+    CHECK(now.programs == Paths{"/old/tool.so", "/new/tool.so"});
+    CHECK_FALSE(protects_more(next, now));
+  }
+}
+
+TEST_CASE("a reload notices a protected folder that was deleted and created again") {
+  const std::string at = (std::filesystem::canonical(std::filesystem::temp_directory_path()) /
+                          ("protected_folders_test." + std::to_string(::getpid())))
+                             .string();
+  Profile now, next;
+  now.programs = {at + "/lib/tool.so"};
+  now.own_paths = {at + "/conf"};
+  const auto create = [&] {
+    std::filesystem::create_directories(at + "/lib");
+    std::filesystem::create_directories(at + "/conf");
+  };
+  create();
+  note_protected_folders(&now);
+  next = now;
+  keep_fixed(now, &next);
+  CHECK_FALSE(protects_more(now, next));
+  // The inode of a deleted folder could be used again, so the old folder stays at another name.
+  const std::string name = GENERATE(as<std::string>{}, "/lib", "/conf");
+  std::filesystem::rename(at + name, at + "/gone");
+  keep_fixed(now, &next);
+  CHECK_FALSE(protects_more(now, next));  // it is protected where it can be created
+  create();
+  keep_fixed(now, &next);
+  CHECK(protects_more(now, next));
+  std::filesystem::remove_all(at);
+}
+
 TEST_CASE("a reload notices a new target of a link that a setting names that it cannot change") {
   const std::string at = (std::filesystem::canonical(std::filesystem::temp_directory_path()) /
                           ("protected_paths_test." + std::to_string(::getpid())))

@@ -70,8 +70,9 @@ bool is_unreachable(const std::string &path) {
   if (::stat(path.c_str(), &info) == 0) return false;
   if (errno == EACCES) {
     // If the path itself can be opened, its parents can be searched. Then only a FUSE file system
-    // of another user rejects stat(), also for root.
-    return static_cast<bool>(OwnedFd(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW)));
+    // of another user rejects fstat(), also for root.
+    const OwnedFd fd(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+    return fd && ::fstat(fd.get(), &info) != 0;
   }
   return errno == ENOTCONN || errno == EIO || errno == ESTALE || errno == ETIMEDOUT ||
          errno == EHOSTDOWN || errno == EHOSTUNREACH;

@@ -25,7 +25,7 @@
 namespace bulkhead::program {
 namespace {
 
-bool has_local_servers(const Profile &profile) {
+bool has_stdio_servers(const Profile &profile) {
   return std::any_of(profile.servers.begin(), profile.servers.end(),
                      [](const ServerDef &def) { return !def.disabled && !def.command.empty(); });
 }
@@ -183,9 +183,8 @@ class SupervisedGateway {
       const std::vector<std::string> refused = report->needs_restart;
       report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
       const bool kept = restore_policies(refused, &next);
-      if (has_local_servers(profile_) && protects_more(profile_, next)) {
-        report->settings.emplace_back(
-            "the files that are hidden from local servers, which restart");
+      if (has_stdio_servers(next) && protects_more(profile_, next)) {
+        report->settings.emplace_back("protected files (stdio servers restart)");
       }
       report->policy_mark = next.policy_mark;
       report->policy = next.policy_mark.generation != profile_.policy_mark.generation
@@ -196,6 +195,8 @@ class SupervisedGateway {
       if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
       // A process that is restarted must not start with a profile that the endpoint has rejected.
+      // The plugins of that profile may still run.
+      protect_also(next, &profile_);
       return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_UNAVAILABLE) {
       profile_ = std::move(next);  // the endpoint is restarting with this profile

@@ -123,6 +123,27 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   mcp::for_each_item(listen, add);
 }
 
+std::string absolute_path(const std::string &path) {
+  std::error_code error;
+  return std::filesystem::absolute(path, error).lexically_normal().string();
+}
+
+// Removes ".." from the paths of plugins. A symbolic link in front of it would otherwise determine
+// which file is loaded, and that file would not be the protected one.
+void normalize_plugin_paths(Profile &profile) {
+  const auto normalize = [](std::string &path) {
+    const std::filesystem::path named(path);
+    if (std::find(named.begin(), named.end(), "..") == named.end()) return;
+    path = absolute_path(path);
+  };
+  for (std::string &folder : profile.plugin_dirs) normalize(folder);
+  for (auto &[type, plugin] : profile.connectors) normalize(plugin);
+  for (auto *uses : {&profile.transports, &profile.tools, &profile.policies, &profile.telemetry,
+                     &profile.services}) {
+    for (PluginUse &use : *uses) normalize(use.plugin);
+  }
+}
+
 // Hides the gateway's own configuration, state and sockets from servers.
 void hide_from_servers(Profile &profile) {
   std::vector<std::string> &fixed = profile.fixed_own_paths;
@@ -132,6 +153,7 @@ void hide_from_servers(Profile &profile) {
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
   profile.own_paths.push_back(ApprovalStore().folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
+  for (std::string &path : profile.own_paths) path = absolute_path(path);  // --config a/b.toml
   add_targets(&profile.own_paths);
   add_targets(&fixed);
 }
@@ -141,11 +163,7 @@ void list_programs(Profile &profile) {
   static const std::vector<std::string> own = own_program_files();
   profile.programs = own;
   const auto add = [](const std::string &path, std::vector<std::string> *out) {
-    std::error_code error;
-    std::filesystem::path named = std::filesystem::absolute(path, error);
-    // If ".." follows a symbolic link, only the file system knows which file is meant.
-    if (path.find("..") != path.npos) named = resolved_path(named.string());
-    const std::string full = named.lexically_normal().string();
+    const std::string full = absolute_path(path);
     const bool known = std::find(out->begin(), out->end(), full) != out->end();
     if (!path.empty() && !full.empty() && !known) out->push_back(full);
   };
@@ -162,6 +180,7 @@ void list_programs(Profile &profile) {
   }
   add_targets(&profile.programs);
   add_targets(&profile.fixed_programs);
+  note_protected_folders(&profile);
 }
 
 // Returns a layer that applies --listen to the HTTP transport, which may have any name.
@@ -229,6 +248,7 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   // A plugin in the user's directories must not replace a plugin of the same name that the
   // corporate profile uses.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
+  normalize_plugin_paths(profile);
 }
 
 struct CorpLayerAdded {

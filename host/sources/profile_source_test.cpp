@@ -403,21 +403,58 @@ plugin = "/x/three/policy-x.so"
                    "/x/two/tools-x.so") == 1);
 }
 
-TEST_CASE("a plugin path with .. after a symbolic link names the file that the system finds") {
+TEST_CASE("a symbolic link in front of .. in a plugin's path has no effect") {
   Setting setting;
   const std::string folder = std::filesystem::canonical(setting.folder.path).string();
   std::filesystem::create_directories(folder + "/real/plugins/sub");
   std::filesystem::create_directory_symlink(folder + "/real/plugins/sub", folder + "/alias");
-  std::ofstream(folder + "/real/plugins/tools-x.so") << "x";
   setting.arguments.config = folder + "/p.toml";
+  setting.arguments.plugin_dirs = {folder + "/alias/../more"};
+  const std::string named = "plugin = \"" + folder + "/alias/../held.so\"\n";
   std::ofstream(setting.arguments.config)
-      << "[tools.files]\nplugin = \"" + folder + "/alias/../tools-x.so\"\n";
+      << "plugin_dirs = [\"" + folder + "/alias/../dir\"]\n[tools.mine]\n" + named +
+             "[policies.mine]\n" + named + "[connectors]\nodd = \"" + folder +
+             "/alias/../odd.so\"\n";
   auto loaded = load_to_look(setting.arguments, Transports::served);
   REQUIRE(loaded);
-  const auto programs = all_programs(loaded->profile);
-  const auto lists = [&](const std::string &path) {
-    return std::count(programs.begin(), programs.end(), path);
+  const Profile &profile = loaded->profile;
+  CHECK(profile.tools.front().plugin == folder + "/held.so");
+  CHECK(profile.policies.front().plugin == folder + "/held.so");
+  CHECK(profile.connectors.at("odd") == folder + "/odd.so");
+  const auto programs = all_programs(profile);
+  for (const char *path : {"/held.so", "/odd.so", "/dir", "/more"}) {
+    INFO(path);
+    CHECK(std::count(programs.begin(), programs.end(), folder + path) > 0);
+  }
+  for (const std::string &path : programs) CHECK(path.find("..") == path.npos);
+}
+
+TEST_CASE("the paths of a profile that is named by a relative path are protected") {
+  Setting setting;
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string folder = std::filesystem::canonical(setting.folder.path).string();
+  std::filesystem::create_directory(folder + "/x");
+  const auto put = [](const std::string &file, const std::string &id, const std::string &more) {
+    std::ofstream(file) << "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"" + id +
+                               "\"\nrevision = \"2026.0131.1\"\nname = \"n\"\ndescription = "
+                               "\"d\"\nbest_for = \"b\"\nprofile_type = \"coding\"\nui = "
+                               "\"coding\"\n" +
+                               more +
+                               "[compatibility]\nmin_binary = \"1.0.0\"\nguest_abi = "
+                               "\"capsem-guest-v1\"\n[vm]\n[packages]\n[tools]\n"
+                               "[security.capabilities]\nmcp_tools = \"block\"\n";
   };
-  CHECK(lists(folder + "/real/plugins/tools-x.so") == 1);
-  CHECK(lists(folder + "/tools-x.so") == 0);
+  put(folder + "/x/main.toml", "main", "extends_profile_id = \"base\"\n");
+  std::filesystem::create_directories(folder + "/bulkhead/profiles");
+  put(folder + "/bulkhead/profiles/base.toml", "base", "");
+  std::filesystem::current_path(folder);
+  setting.arguments.config = "x/main.toml";
+  const auto loaded = load_to_look(setting.arguments, Transports::served);
+  std::filesystem::current_path(before);
+  if (!loaded) FAIL(loaded.error().front());
+  const std::vector<std::string> paths = all_own_paths(loaded->profile);
+  for (const char *path : {"/x/main.toml", "/x/base.toml"}) {
+    INFO(path);
+    CHECK(std::count(paths.begin(), paths.end(), folder + path) == 1);
+  }
 }

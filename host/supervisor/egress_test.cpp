@@ -66,7 +66,18 @@ TEST_CASE("an egress policy's compartment has the HTTP client and access to one 
   PlanFacts facts;
   facts.is_root = true;
   facts.fingerprint_key = random_key();
+  profile.own_paths = profile.fixed_own_paths = {"/own"};
+  profile.programs = profile.fixed_programs = {"/program"};
   const std::vector<Slice> slices = plan_compartments(profile, facts);
+  // Only a compartment that starts servers needs the paths that are protected from them. Otherwise,
+  // each change of them would be sent to all compartments.
+  for (const Slice &slice : slices) {
+    const std::size_t count = slice.privileges.exec ? 2 : 0;
+    CHECK(slice.profile.own_paths.size() == count);
+    CHECK(slice.profile.programs.size() == count);
+    CHECK(slice.profile.fixed_own_paths.empty());
+    CHECK(slice.profile.fixed_programs.empty());
+  }
   const Slice *egress = find(slices, "egress.policy.opa");
   REQUIRE(egress != nullptr);
   CHECK(egress->privileges.ports == std::vector<std::uint16_t>{8443});

@@ -227,6 +227,7 @@ class Planner {
     visible.programs.clear();
     visible.fixed_own_paths.clear();
     visible.fixed_programs.clear();
+    visible.protected_folders.clear();
     visible.shown.clear();
     visible.notes.clear();
     slices_.front().profile = std::move(visible);
@@ -292,8 +293,6 @@ class Planner {
     slice.profile.plugin_dirs = profile_.plugin_dirs;
     slice.profile.state_dir = profile_.state_dir;
     slice.profile.isolation = profile_.isolation;
-    slice.profile.own_paths = all_own_paths(profile_);
-    slice.profile.programs = all_programs(profile_);
     SlicePrivileges &may = slice.privileges;
     may.required = profile_.isolation.require;
     may.network = role != nullptr && role->network;
@@ -301,6 +300,9 @@ class Planner {
     const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
     if (facts_.is_root) may.uid = may.gid = uid;
     if (may.exec) {
+      slice.profile.own_paths = all_own_paths(profile_);
+      slice.profile.programs = all_programs(profile_);
+      slice.profile.protected_folders = profile_.protected_folders;
       may.hide = control_dirs();
       may.hide.push_back(profile_.state_dir + "/secrets");
       if (!profile_.telemetry.empty()) {

@@ -343,8 +343,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     case control::pong:
       child.unanswered = 0;
       return;
-    case control::definitions_taken:
-      return on_definitions_taken(child, frame.value);
+    case control::settings_taken:
+      return on_settings_taken(child, frame.value);
     case control::applied:
       if (child.slice.router) on_applied(frame, payload);
       return;
@@ -390,7 +390,7 @@ void Supervisor::ended(Child &child) {
   child.pid = 0;
   child.ready = false;
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
-  on_definitions_taken(child, child.definitions_asked);
+  on_settings_taken(child, child.settings_asked);
   if (child.slice.router) {
     notify_status();
     refuse_approvals();

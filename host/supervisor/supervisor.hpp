@@ -55,8 +55,8 @@ class Supervisor {
   // Timeout for the endpoint's response to a request about approvals.
   static constexpr std::uint64_t max_approvals_ms = 2'000;
   static constexpr std::size_t max_approvals_asked = 32;  // limit for requests without a response
-  // A compartment that does not acknowledge new definitions within this time is killed.
-  static constexpr std::uint64_t max_definitions_ms = 10'000;
+  // A compartment that does not acknowledge new server settings within this time is killed.
+  static constexpr std::uint64_t max_settings_ms = 10'000;
   // Timeout for the endpoint's part of a reload.
   static constexpr std::uint64_t max_apply_ms = 20'000;
   static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms for each plugin
@@ -144,7 +144,7 @@ class Supervisor {
   void start_beside(Child &child, Slice next);
   void remove_ended();
   void restart_if_wanted(Child &child, bool was_retired);
-  void on_definitions_taken(Child &child, std::uint64_t number);
+  void on_settings_taken(Child &child, std::uint64_t number);
   void on_awaited(Child &child, const std::string &failure);
   void on_applied(const link::Frame &frame, std::string_view payload);
   void create_writers();

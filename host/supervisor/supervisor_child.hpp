@@ -60,7 +60,7 @@ struct Supervisor::Child {
   bool awaited = false;    // a reload waits until the new process is ready
   // The number of the last reload whose definitions the process has not acknowledged yet, or 0 if
   // there is none.
-  std::uint64_t definitions_asked = 0;
+  std::uint64_t settings_asked = 0;
   std::string failure;  // the failure that the process reported before it exited
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;

@@ -42,8 +42,8 @@ void Supervisor::set_deadline(Child &child) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
                                 profile.policies.size() + profile.telemetry.size();
     wait_ms = max_start_ms + plugins * profile.limits.plugin_init_ms;
-  } else if (child.definitions_asked != 0) {
-    wait_ms = max_definitions_ms;
+  } else if (child.settings_asked != 0) {
+    wait_ms = max_settings_ms;
   } else {
     return;
   }

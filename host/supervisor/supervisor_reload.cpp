@@ -103,8 +103,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     end(child);
   } else if (other_settings) {
     link::Frame frame;
-    frame.kind = control::definitions;
-    frame.value = child.definitions_asked = apply_number_;
+    frame.kind = control::settings;
+    frame.value = child.settings_asked = apply_number_;
     child.control->send(frame, to_bytes(settings_of(child.slice)));
     if (child.ready) set_deadline(child);
   }
@@ -155,9 +155,9 @@ void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   restart(child);
 }
 
-void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
-  if (child.definitions_asked == 0 || child.definitions_asked != number) return;
-  child.definitions_asked = 0;
+void Supervisor::on_settings_taken(Child &child, std::uint64_t number) {
+  if (child.settings_asked == 0 || child.settings_asked != number) return;
+  child.settings_asked = 0;
   set_deadline(child);
   send_apply();
 }
@@ -173,7 +173,7 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
 // Sends the endpoint its part of the reload once all other compartments are ready.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
-    return child->definitions_asked != 0 || child->awaited;
+    return child->settings_asked != 0 || child->awaited;
   });
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
