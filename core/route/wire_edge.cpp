@@ -114,7 +114,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     // The server may have finished a call that the client has cancelled, but it may send such a
     // result at any time.
     Attribution::finished(lane, parse_number(message.id()));
-    if (scan.kind == mcp::Kind::result) lane.cancel_stray_task(message[scan.result]);
+    if (scan.kind == mcp::Kind::result) lane.tasks().cancel_stray(message[scan.result]);
     return;
   }
   if (const AnswerForm *form = lane.answer_form()) {
@@ -169,10 +169,10 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
     case mcp::Method::notifications_resources_updated:
       return needs_.subscriptions.updated(lane, message);
     case mcp::Method::notifications_cancelled:
-      if (lane.listen_cancelled(message)) return;
+      if (lane.subscriptions().cancelled(message)) return;
       return needs_.asks.cancelled(lane, message);
     case mcp::Method::notifications_subscriptions_acknowledged:
-      return lane.listen_acknowledged(message);
+      return lane.subscriptions().acknowledged(message);
     case mcp::Method::notifications_tools_list_changed:
       return lane.list_changed(ItemKind::tool);
     case mcp::Method::notifications_prompts_list_changed:

@@ -40,6 +40,12 @@ void remove_task_param(Splice *splice, const Message &request) {
 
 }  // namespace
 
+WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
+    : Lane(host, upstream, caps, session),
+      conversation_(upstream.def(), server_caps_, caps),
+      tasks_(*this, host, conversation_, *this),
+      subscriptions_(*this, host, conversation_, *this) {}
+
 WireLane::~WireLane() {
   host_.reactor().forget(this);
 }
@@ -53,7 +59,7 @@ void WireLane::start() {
 
 void WireLane::connect() {
   state_ = LaneState::connecting;
-  edge_ = nullptr;
+  conversation_.end();
   first_lists_ = 0;
   log_level_sent = -1;
   list_failures_ = 0;
@@ -108,8 +114,9 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
   e->purpose = purpose;
   e->method = method;
   e->start_ns = host_.reactor().now_ns();
+  e->timeout_ms = timeout_ms;
   attach(*e);
-  host_.arm(*e, timeout_ms);
+  if (timeout_ms != 0) host_.arm(*e, timeout_ms);
   return e;
 }
 
@@ -163,9 +170,11 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
 }
 
 void WireLane::send_call(Exchange &e, const CallInHand &given) {
-  const bool same_generation = (e.call->request.reply.form != nullptr) == edge_->stateless();
-  e.call->task = task_role(*e.call, given);
-  const bool bridges = bridge_task(*e.call, same_generation);
+  const ServerEdge &edge = *conversation_.edge();
+  const bool stateless = edge.stateless();
+  const bool same_generation = (e.call->request.reply.form != nullptr) == stateless;
+  e.call->task = tasks_.role(*e.call, given);
+  const bool bridges = ServerTasks::bridge(*e.call, same_generation);
   e.call->connection = may_take_headers(upstream_.def()) ? 0 : handle_;
   if (given.target.connection != 0 && given.target.connection != handle_) {
     return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
@@ -175,15 +184,15 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   const bool reduces = e.method == mcp::Method::resources_unsubscribe ||
                        (about_task && (bridges || e.method != mcp::Method::tasks_update));
   std::optional<CallInHand> reduced_hand;
-  if (reduces) reduced_hand = reduced(given);
+  if (reduces) reduced_hand = ServerTasks::reduced(given);
   const CallInHand &hand = reduces ? *reduced_hand : given;
   const mcp::Method method = bridges ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
-    if (!is_task_method(method)) return take_subscription(e);
-    return host_.fail_call(
-        *e.call, code::invalid_params,
-        about("MCP " + revision_ + " does not have " + std::string(mcp::to_string(method))),
-        BH_OUTCOME_ERROR);
+    if (!is_task_method(method)) return subscriptions_.take(e);
+    return host_.fail_call(*e.call, code::invalid_params,
+                           about("MCP " + conversation_.revision() + " does not have " +
+                                 std::string(mcp::to_string(method))),
+                           BH_OUTCOME_ERROR);
   }
   const mcp::Scan &scan = *hand.message.scan;
   const Digits id(e.id);
@@ -194,13 +203,13 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
   // A state without a token of the server was issued while the server had sessions.
   const std::string_view state = Repetition::of(hand.message).state;
-  if (edge_->stateless() ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
+  if (stateless ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
     return host_.fail_call(*e.call, code::invalid_params,
                            about("requestState is from before a change of the server's protocol "
                                  "revision: send the request without it"),
                            BH_OUTCOME_ERROR);
   }
-  if (!state.empty() && edge_->stateless()) {
+  if (!state.empty() && stateless) {
     splice.replace(range_in(hand.message.bytes, state), hand.state);
   }
   if (!same_generation) {
@@ -210,11 +219,12 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   }
   // The server may ask for input while it responds, so its task is noted first.
   if (e.call->task == TaskRole::about) note_task(*e.call, hand.target.resolved.original_token);
-  const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
-  e.call->answer_form = edge_->answer_form();
+  const bool has_meta = remove_client_meta(&splice, hand.message, stateless);
+  e.call->answer_form = edge.answer_form();
   e.call->declared = caps_;
   const bool tasks = e.call->task != TaskRole::none;
-  if (edge_->stateless()) meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
+  if (stateless)
+    conversation_.meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
   std::string method_text;
   if (method != scan.method) {
     method_text.append("\"").append(mcp::to_string(method)).append("\"");
@@ -225,8 +235,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   }
   // A client of the same revision as the server repeats its request itself, unless each of the
   // server's requests must be evaluated. Otherwise, the gateway repeats the request.
-  const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
-  if (edge_->stateless() && !bridged && e.call->judges_inputs && may_be_repeated(e.method)) {
+  const bool bridged = stateless && e.call->request.reply.form == nullptr;
+  if (stateless && !bridged && e.call->judges_inputs && may_be_repeated(e.method)) {
     keep_for_input(*e.call, hand, caps_);
   }
   const bool repeats = bridged ? may_be_repeated(e.method) || e.call->bridge != nullptr
@@ -238,7 +248,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
                            BH_OUTCOME_ERROR);
   }
   if (e.call->input != nullptr) {
-    if (e.call->input->rounds != 0 && !edge_->stateless()) {
+    if (e.call->input->rounds != 0 && !stateless) {
       return host_.fail_call(*e.call, code::internal_error,
                              about("the client's input is from before a change of the server's "
                                    "protocol revision: send the request again"),
@@ -251,30 +261,17 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
   const std::uint32_t flags = mcp::is_read(method) ? BH_LANE_REPEATABLE : 0;
-  if (!edge_->stateless()) return void(send_request(e, parts, splice.count(), flags));
+  if (!stateless) return void(send_request(e, parts, splice.count(), flags));
   std::string name;
-  const auto headers =
-      headers_for(*edge_, {method, mcp::to_string(method),
-                           mcp::unquote(hand.target.resolved.original_token, &name),
-                           hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
+  const auto headers = conversation_.headers_for(
+      edge,
+      {method, mcp::to_string(method), mcp::unquote(hand.target.resolved.original_token, &name),
+       hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
   if (!headers) {
     return host_.fail_call(*e.call, code::invalid_params, about(headers.error().text),
                            BH_OUTCOME_ERROR);
   }
   send_request(e, parts, splice.count(), flags, *headers);
-}
-
-// Composes headers if the connection may carry headers. A connection that cannot carry them ignores
-// them.
-Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
-                                                         const RequestHeaders::Values &values) {
-  if (!edge.stateless() || !may_take_headers(upstream_.def())) return std::span<const bh_header>{};
-  return headers_.of(StatelessServerEdge::revision, values);
-}
-
-std::span<const bh_header> WireLane::headers_for(const ServerEdge &edge, mcp::Method method) {
-  return headers_for(edge, {method, mcp::to_string(method), {}, {}})
-      .value_or(std::span<const bh_header>{});
 }
 
 std::string WireLane::about(std::string_view text) const {
@@ -363,24 +360,26 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
   if (!takes(method)) {
     // Other methods, such as logging/setLevel, have no counterpart.
-    if (method != mcp::Method::logging_set_level) listening_.watches_changed();
+    if (method != mcp::Method::logging_set_level) subscriptions_.listening().watches_changed();
     return;
   }
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
-  send_own(*e, meta_for(nullptr).added_to(params), headers_for(*edge_, method));
+  send_own(*e, conversation_.meta_for(nullptr).added_to(params), 0,
+           conversation_.headers_for(*conversation_.edge(), method));
 }
 
-void WireLane::send_own(Exchange &e, std::string_view params, std::span<const bh_header> headers) {
+void WireLane::send_own(Exchange &e, std::string_view params, std::uint32_t flags,
+                        std::span<const bh_header> headers) {
   const Digits id(e.id);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id.view()),
                           bh::str(R"(,"method":")"),
                           bh::str(mcp::to_string(e.method)),
-                          bh::str(R"(","params":)"),
+                          bh::str(params.empty() ? R"(")" : R"(","params":)"),
                           bh::str(params),
                           bh::str("}")};
-  send_request(e, parts, 7, 0, headers);
+  send_request(e, parts, 7, flags, headers);
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
@@ -392,7 +391,7 @@ void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view m
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
   if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
-  if (purpose == Purpose::listen) return listen_answered(id, scan, message, error);
+  if (purpose == Purpose::listen) return subscriptions_.answered(id, scan, message, error);
   const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
   if (discovered) return rechecked(scan, message, error);
   if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);

@@ -57,7 +57,8 @@ void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
   const std::uint64_t now = host_.reactor().now_ns();
-  const bool used = in_flight != 0 || open_cancels() != 0 || !queue_.empty() || !watches.empty();
+  const bool used =
+      in_flight != 0 || tasks_.open_cancels() != 0 || !queue_.empty() || !watches.empty();
   if (used) last_use_ns_ = now;
   if (used || now - last_use_ns_ < bound) {
     const std::uint64_t last_use = last_use_ns_;
@@ -126,7 +127,7 @@ void WireLane::drop_wire() {
   handle_ = 0;
   host_.reactor().timer_cancel(silence_timer_);
   silence_timer_ = 0;
-  listening_.stop();
+  subscriptions_.listening().stop();
   rechecking_ = false;
   host_.detach_wire(handle);
   void *wire = wire_;

@@ -55,7 +55,7 @@ struct Watched : LaneWorld {
         R"({"notifications":{)" +
         lists + R"("resourceSubscriptions":)" + uris +
         R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":)" + std::to_string(id) + "}}}");
-    lane->listen_acknowledged(m.get());
+    lane->subscriptions().acknowledged(m.get());
   }
   // Makes a client's resources/subscribe request.
   Call &subscribe(const std::string &uri) {

@@ -4,7 +4,6 @@
 
 #include "route/kept_list.hpp"
 #include "route/lane_host.hpp"
-#include "route/splice.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
@@ -49,16 +48,10 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   if (e == nullptr) return listing_done(kind, false);
   e->list_kind = static_cast<std::uint8_t>(kind);
   listings_[static_cast<std::size_t>(kind)].cursor = cursor_token;
-  const Digits id(e->id);
-  std::string text = R"({"jsonrpc":"2.0","id":)";
-  text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
   std::string params;
   if (!cursor_token.empty()) params.append(R"({"cursor":)").append(cursor_token).append("}");
-  params = meta_for(nullptr).added_to(params);
-  if (!params.empty()) text.append(R"(,"params":)").append(params);
-  text.append("}");
-  const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, facts(kind).list_method));
+  send_own(*e, conversation_.meta_for(nullptr).added_to(params), BH_LANE_REPEATABLE,
+           conversation_.headers_for(*conversation_.edge(), e->method));
 }
 
 void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
@@ -119,10 +112,9 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   ListAge &age = ages_[static_cast<std::size_t>(kind)];
   const std::uint64_t now = host_.reactor().now_ns();
   ok ? age.received(listing.hints, now) : age.failed(now);
-  const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
-  if (ok && annotated && may_take_headers(upstream_.def())) {
-    headers_.use_tools(&listing.incoming,
-                       [&](const std::string &text) { removed.push_back(text); });
+  if (ok && kind == ItemKind::tool) {
+    conversation_.use_tools(&listing.incoming,
+                            [&](const std::string &text) { removed.push_back(text); });
   }
   if (ok && !(items == listing.incoming)) {
     for (const std::string &text : removed) host_.log(BH_LOG_WARN, about(text));
@@ -183,20 +175,22 @@ void WireLane::list_changed(ItemKind kind) {
 }
 
 std::optional<ListHints> WireLane::list_hints(ItemKind kind, std::uint64_t now_ns) const {
-  if (state_ != LaneState::ready || edge_ == nullptr) return ListHints{};
+  if (state_ != LaneState::ready || conversation_.edge() == nullptr) return ListHints{};
   const bool has = kind == ItemKind::tool     ? server_caps_.tools
                    : kind == ItemKind::prompt ? server_caps_.prompts
                                               : server_caps_.resources;
   if (!has) return std::nullopt;
-  if (!edge_->stateless()) return ListHints{};
-  return ages_[static_cast<std::size_t>(kind)].hints(listening_.reports(kind), now_ns);
+  if (!conversation_.stateless()) return ListHints{};
+  return ages_[static_cast<std::size_t>(kind)].hints(subscriptions_.listening().reports(kind),
+                                                     now_ns);
 }
 
 void WireLane::refresh(ItemKind kind, std::uint64_t now_ns) {
-  if (state_ != LaneState::ready || edge_ == nullptr || !edge_->stateless()) return;
+  if (state_ != LaneState::ready || !conversation_.stateless()) return;
   const std::size_t at = static_cast<std::size_t>(kind);
   if (listings_[at].running) return;
-  if (ages_[at].needs_refresh(listening_.reports(kind), now_ns)) start_listing(kind);
+  if (ages_[at].needs_refresh(subscriptions_.listening().reports(kind), now_ns))
+    start_listing(kind);
 }
 
 void WireLane::inherit(const Lane &former) {

@@ -7,7 +7,6 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "mcp/methods.hpp"
 #include "route/lane_host.hpp"
-#include "route/session.hpp"
 #include "route/splice.hpp"
 #include "route/stateless_server_edge.hpp"
 #include "route/upstream.hpp"
@@ -101,8 +100,8 @@ void WireLane::send_opening() {
   const bh_str part = bh::str(text);
   const bh_lane handle = handle_;
   send_request(*e, &part, 1, edge.stateless() ? BH_LANE_REPEATABLE : BH_LANE_INITIALIZE,
-               headers_for(edge, edge.opening_method()));
-  if (handle_ == handle && edge_ == nullptr) watch_silence();
+               conversation_.headers_for(edge, edge.opening_method()));
+  if (handle_ == handle && conversation_.edge() == nullptr) watch_silence();
 }
 
 std::string WireLane::opening_request(const ServerEdge &edge, std::uint64_t exchange) const {
@@ -117,37 +116,38 @@ std::string WireLane::opening_request(const ServerEdge &edge, std::uint64_t exch
 }
 
 void WireLane::recheck() {
-  const bool possible = state_ == LaneState::ready && edge_ != nullptr && edge_->stateless();
+  const bool possible = state_ == LaneState::ready && conversation_.stateless();
   if (!possible || rechecking_ || !may_take_headers(upstream_.def())) return;
-  Exchange *e = own_exchange(Purpose::quiet, edge_->opening_method(), connect_timeout_ms());
+  const ServerEdge &edge = *conversation_.edge();
+  Exchange *e = own_exchange(Purpose::quiet, edge.opening_method(), connect_timeout_ms());
   if (e == nullptr) return;
   rechecking_ = true;
-  const std::string text = opening_request(*edge_, e->id);
+  const std::string text = opening_request(edge, e->id);
   const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, edge_->opening_method()));
+  send_request(*e, &part, 1, BH_LANE_REPEATABLE,
+               conversation_.headers_for(edge, edge.opening_method()));
 }
 
 void WireLane::rechecked(const mcp::Scan *scan, std::string_view message, const Error *error) {
   rechecking_ = false;
-  if (state_ != LaneState::ready || edge_ == nullptr) return;
+  if (state_ != LaneState::ready || conversation_.edge() == nullptr) return;
   const bool refused = error != nullptr ? error->code == BH_E_PROTOCOL
                        : scan->kind == mcp::Kind::error
                            ? denies_discover(scan->error.in(message))
-                           : !edge_->opened(scan->result.in(message)).has_value();
+                           : !conversation_.edge()->opened(scan->result.in(message)).has_value();
   if (refused) reopen();
 }
 
 bool WireLane::denies_sessions(const Message &answer) const {
-  const bool session = edge_ != nullptr && !edge_->stateless();
-  if (!session || !may_take_headers(upstream_.def())) return false;
+  if (!conversation_.has_sessions() || !may_take_headers(upstream_.def())) return false;
   return answer.scan->kind == mcp::Kind::error && supports_stateless(answer[answer.scan->error]);
 }
 
 void WireLane::reopen() {
   if (state_ != LaneState::ready) return;
-  attempt_failed(
-      {BH_E_PROTOCOL, "the server no longer supports MCP " + revision_ + "; it is opened again"},
-      0);
+  attempt_failed({BH_E_PROTOCOL, "the server no longer supports MCP " + conversation_.revision() +
+                                     "; it is opened again"},
+                 0);
 }
 
 // Over HTTP, the connector may be waiting for the time in Retry-After before it sends the request
@@ -161,7 +161,7 @@ void WireLane::watch_silence() {
   silence_timer_ =
       host_.reactor().timer_start(this, wait_ms, bh::callback(this, [](WireLane &self) {
                                     self.silence_timer_ = 0;
-                                    if (self.edge_ == nullptr && self.handle_ != 0) {
+                                    if (self.conversation_.edge() == nullptr && self.handle_ != 0) {
                                       self.continue_opening(self.opening_.silent());
                                     }
                                   }));
@@ -180,7 +180,7 @@ void WireLane::continue_opening(Opening::Step step) {
 
 void WireLane::opening_answered(std::uint64_t exchange, const mcp::Scan *scan,
                                 std::string_view message, const Error *error) {
-  if (edge_ != nullptr || handle_ == 0) return;  // the other request has decided
+  if (conversation_.edge() != nullptr || handle_ == 0) return;  // the other request has decided
   if (error != nullptr) {
     const Opening::Step step = opening_.refused(exchange, *error, meaning_of(error->code));
     if (step == Opening::Step::fail && hung_on_probe(opening_, *error) &&
@@ -230,11 +230,9 @@ Error WireLane::rejection(std::uint64_t exchange, const mcp::Scan &scan,
 }
 
 void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
-  edge_ = &edge;
-  revision_ = opened.revision;
+  conversation_.begin(edge, opened.revision);
   host_.reactor().timer_cancel(silence_timer_);
   silence_timer_ = 0;
-  metas_.clear();
   if (opening_.certain()) upstream_.protocol.decided(edge, opened.revision, bh::unix_s());
   server_caps_ = opened.caps;
   instructions_ = std::move(opened.instructions);
@@ -245,7 +243,7 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
   // Subscribe before reading the lists, so that no change is missed after a list has been read. See
   // changes_missed() for connections that do not keep the order of messages.
-  if (handle_ == handle && edge.stateless()) listening_.start(server_caps_);
+  if (handle_ == handle && edge.stateless()) subscriptions_.listening().start(server_caps_);
   if (handle_ == handle) start_first_lists();
 }
 
@@ -275,7 +273,7 @@ void WireLane::start_first_lists() {
 // server is restarted.
 bool WireLane::ended_on_probe(const Error &error) {
   const bool ended = error.code == BH_E_UNAVAILABLE && state_ == LaneState::connecting;
-  if (!ended || edge_ != nullptr || draining_ || !opening_.probing()) return false;
+  if (!ended || conversation_.edge() != nullptr || draining_ || !opening_.probing()) return false;
   upstream_.protocol.ended_on_probe();
   host_.log(BH_LOG_INFO, about("it exited when the gateway requested its protocol revision (" +
                                host_.without_credentials(error.text).value_or("reason unknown") +
@@ -286,21 +284,6 @@ bool WireLane::ended_on_probe(const Error &error) {
   losing_ = false;
   connect();
   return true;
-}
-
-// Returns the members to add to params._meta of a request for this client. If `client` is null, the
-// request is for several clients. `tasks` is true if the request declares the tasks extension.
-// A client without a session answers requests for input itself, so the roots of the profile are
-// declared for such a client only if it has declared roots as well.
-const RequestMeta &WireLane::meta_for(const Session *client, bool tasks) {
-  const int level = client == nullptr || !server_caps_.logging ? -1 : client->log_level;
-  ClientCaps caps = tasks ? caps_ | cap::tasks : caps_;
-  const bool rootless =
-      client != nullptr && client->is_sessionless() && (client->caps & cap::roots) == 0;
-  if (rootless) caps &= ~(cap::roots | cap::roots_changed);
-  const auto [at, fresh] = metas_.try_emplace({level, caps});
-  if (fresh) at->second.set(edge_->request_meta(caps, level));
-  return at->second;
 }
 
 }  // namespace bulkhead

@@ -507,7 +507,7 @@ TEST_CASE("a list whose changes the server reports stays up to date") {
   const Scanned acknowledged(
       R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":)" +
       std::to_string(listen->id) + "}}}");
-  w.lane->listen_acknowledged(acknowledged.get());
+  w.lane->subscriptions().acknowledged(acknowledged.get());
   CHECK(w.lane->list_hints(ItemKind::tool, later)->ttl_ms == 2'000);
   w.sent.clear();
   w.lane->refresh(ItemKind::tool, later);

@@ -1,0 +1,36 @@
+// The interface through which the parts of a lane behind a connector send the lane's own requests.
+//
+// Implemented by the lane. Used on the reactor thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/core.h"
+#include "catalog/items.hpp"
+#include "route/exchange.hpp"
+
+namespace bulkhead {
+
+class LaneWire {
+ public:
+  virtual ~LaneWire() = default;
+
+  // Opens an exchange that belongs to the lane. If `timeout_ms` is 0, it has no time-out. Returns
+  // null if no exchange is available.
+  virtual Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) = 0;
+  // Sends the request of such an exchange. `params` is a JSON object, or empty. The exchange may
+  // have ended when this function returns.
+  virtual void send_own(Exchange &exchange, std::string_view params, std::uint32_t flags,
+                        std::span<const bh_header> headers) = 0;
+  // Prefixes the text with the server's name, unless the connector has already done so.
+  virtual std::string about(std::string_view text) const = 0;
+  // Returns true if the list was received from this connection, or could not be read.
+  virtual bool list_known(ItemKind kind) const = 0;
+  // Called when the server may have changed this list. Reads the list again.
+  virtual void list_changed(ItemKind kind) = 0;
+};
+
+}  // namespace bulkhead
