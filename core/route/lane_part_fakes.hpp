@@ -35,8 +35,6 @@ struct FakeWire : LaneWire {
     sent.push_back({std::string(mcp::to_string(e.method)), std::string(params), e.id});
   }
   std::string about(std::string_view text) const override { return std::string(text); }
-  bool list_known(ItemKind) const override { return false; }
-  void list_changed(ItemKind) override {}
 
   std::vector<std::string> params_of(std::string_view method) const {
     std::vector<std::string> out;

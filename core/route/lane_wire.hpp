@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "bulkhead/abi/core.h"
-#include "catalog/items.hpp"
 #include "route/exchange.hpp"
 
 namespace bulkhead {
@@ -27,10 +26,6 @@ class LaneWire {
                         std::span<const bh_header> headers) = 0;
   // Prefixes the text with the server's name, unless the connector has already done so.
   virtual std::string about(std::string_view text) const = 0;
-  // Returns true if the list was received from this connection, or could not be read.
-  virtual bool list_known(ItemKind kind) const = 0;
-  // Called when the server may have changed this list. Reads the list again.
-  virtual void list_changed(ItemKind kind) = 0;
 };
 
 }  // namespace bulkhead

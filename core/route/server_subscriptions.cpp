@@ -120,8 +120,8 @@ void ServerSubscriptions::changes_missed(bool interrupted) {
     const bool listed = resources                  ? lane_.server_caps().resources
                         : kind == ItemKind::prompt ? lane_.server_caps().prompts
                                                    : lane_.server_caps().tools;
-    const bool early = !in_order && listening_.reports(kind) && wire_.list_known(kind);
-    if (listed && (interrupted || early)) wire_.list_changed(kind);
+    const bool early = !in_order && listening_.reports(kind) && lists_.known(kind);
+    if (listed && (interrupted || early)) lists_.changed(kind);
   }
 }
 

@@ -13,16 +13,19 @@
 #include "route/lane.hpp"
 #include "route/lane_wire.hpp"
 #include "route/listening.hpp"
+#include "route/server_lists.hpp"
 
 namespace bulkhead {
 
 class ServerSubscriptions final : private Listening::Wire {
  public:
-  ServerSubscriptions(Lane &lane, LaneHost &host, Conversation &conversation, LaneWire &wire)
+  ServerSubscriptions(Lane &lane, LaneHost &host, Conversation &conversation, LaneWire &wire,
+                      ServerLists &lists)
       : lane_(lane),
         host_(host),
         conversation_(conversation),
         wire_(wire),
+        lists_(lists),
         listening_(host.reactor(), *this) {}
 
   Listening &listening() noexcept { return listening_; }
@@ -63,6 +66,7 @@ class ServerSubscriptions final : private Listening::Wire {
   LaneHost &host_;
   Conversation &conversation_;
   LaneWire &wire_;
+  ServerLists &lists_;
   Listening listening_;
 };
 

@@ -174,12 +174,12 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
     case mcp::Method::notifications_subscriptions_acknowledged:
       return lane.subscriptions().acknowledged(message);
     case mcp::Method::notifications_tools_list_changed:
-      return lane.list_changed(ItemKind::tool);
+      return lane.lists().changed(ItemKind::tool);
     case mcp::Method::notifications_prompts_list_changed:
-      return lane.list_changed(ItemKind::prompt);
+      return lane.lists().changed(ItemKind::prompt);
     case mcp::Method::notifications_resources_list_changed:
-      lane.list_changed(ItemKind::resource);
-      return lane.list_changed(ItemKind::resource_template);
+      lane.lists().changed(ItemKind::resource);
+      return lane.lists().changed(ItemKind::resource_template);
     case mcp::Method::notifications_tasks:
     case mcp::Method::notifications_tasks_status:
       // Clients poll their tasks. The notification may belong to a task of any client, and contains

@@ -44,7 +44,8 @@ WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uin
     : Lane(host, upstream, caps, session),
       conversation_(upstream.def(), server_caps_, caps),
       tasks_(*this, host, conversation_, *this),
-      subscriptions_(*this, host, conversation_, *this) {}
+      lists_(*this, host, items_, conversation_, *this, *this),
+      subscriptions_(*this, host, conversation_, *this, lists_) {}
 
 WireLane::~WireLane() {
   host_.reactor().forget(this);
@@ -60,11 +61,8 @@ void WireLane::start() {
 void WireLane::connect() {
   state_ = LaneState::connecting;
   conversation_.end();
-  first_lists_ = 0;
   log_level_sent = -1;
-  list_failures_ = 0;
-  for (Listing &listing : listings_) listing = {};
-  ages_ = {};  // this connection's server may not have all of these lists
+  lists_.reset();
   const std::string definition = upstream_.def().to_json();
   bh_lane_info info{};
   info.size = sizeof info;
@@ -98,7 +96,7 @@ void WireLane::become_ready() {
   host_.items_changed(*this);
   host_.lane_ready(*this);
   host_.lane_changed(*this);
-  keep_list();
+  lists_.keep();
   const bh_lane handle = handle_;
   pump();
   if (handle_ != handle) return;
@@ -390,7 +388,7 @@ void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view m
   const std::uint64_t id = e.id;
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
-  if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
+  if (purpose == Purpose::list) return lists_.answered(kind, scan, message, error, retry_after_ms);
   if (purpose == Purpose::listen) return subscriptions_.answered(id, scan, message, error);
   const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
   if (discovered) return rechecked(scan, message, error);

@@ -13,13 +13,14 @@
 #include "route/lane.hpp"
 #include "route/lane_wire.hpp"
 #include "route/opening.hpp"
+#include "route/server_lists.hpp"
 #include "route/server_subscriptions.hpp"
 #include "route/server_tasks.hpp"
 #include "route/waiting_calls.hpp"
 
 namespace bulkhead {
 
-class WireLane final : public Lane, private LaneWire {
+class WireLane final : public Lane, private LaneWire, private ServerLists::Owner {
  public:
   WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session);
   ~WireLane() override;
@@ -72,24 +73,12 @@ class WireLane final : public Lane, private LaneWire {
   bool denies_sessions(const Message &answer) const;
   // Opens a new connection because the server has been replaced.
   void reopen();
-  // Called when the server has reported that a list has changed.
-  void list_changed(ItemKind kind) override;
+  ServerLists &lists() noexcept { return lists_; }
   ServerTasks &tasks() noexcept { return tasks_; }
   ServerSubscriptions &subscriptions() noexcept { return subscriptions_; }
   bh_lane handle() const noexcept override { return handle_; }
 
  private:
-  struct Listing {
-    bool running = false;
-    bool first = false;  // must finish before the lane is ready
-    bool again = false;
-    ItemList incoming;
-    std::string cursor;       // JSON token of the requested page
-    std::size_t page_at = 0;  // index of the last page's first item in incoming.items
-    std::uint32_t pages = 0;
-    ListHints hints;  // of the pages so far
-  };
-
   void connect();
   void open_conversation();
   void continue_opening(Opening::Step step);
@@ -99,21 +88,10 @@ class WireLane final : public Lane, private LaneWire {
                         const Error *error);
   Error rejection(std::uint64_t exchange, const mcp::Scan &scan, std::string_view message) const;
   void opened_with(const ServerEdge &edge, ServerEdge::Opened opened);
-  void start_first_lists();
   bool ended_on_probe(const Error &error);
   std::uint64_t connect_timeout_ms() const;
   void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);
   std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
-  void start_listing(ItemKind kind);
-  void request_page(ItemKind kind, std::string_view cursor_token);
-  void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
-                     const Error *error);
-  void retry_list(const std::string &reason);
-  void listing_done(ItemKind kind, bool ok);
-  void release_held();
-  void report_left_out(ItemKind kind, const ItemList &list) const;
-  void keep_list();
-  void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
   // Decides whether and when a lost connection is replaced.
   void regain(bool was_ready, std::uint32_t retry_after_ms);
@@ -127,28 +105,28 @@ class WireLane final : public Lane, private LaneWire {
   void start_for_call();
   void watch_idleness();
   void stop_if_idle();
+  // ServerLists::Owner
+  void become_ready() override;
+  void tools_failed(const std::string &reason, bool again, std::uint32_t retry_after_ms) override;
+  void tools_read() override;
   // LaneWire
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) override;
   void send_own(Exchange &exchange, std::string_view params, std::uint32_t flags,
                 std::span<const bh_header> headers) override;
   std::string about(std::string_view text) const override;
-  bool list_known(ItemKind kind) const override {
-    return ages_[static_cast<std::size_t>(kind)].known();
-  }
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
 
   Opening opening_;
   Conversation conversation_;
   ServerTasks tasks_;
+  ServerLists lists_;
   ServerSubscriptions subscriptions_;
   bh_lane handle_ = 0;    // of the current connection; 0 if there is none
   void *wire_ = nullptr;  // the connector's pointer
   bool pumping_ = false;
   bool rechecking_ = false;
-  bool losing_ = false;            // the connection was lost; regain() has not decided yet
-  std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
-  std::uint32_t list_failures_ = 0;
+  bool losing_ = false;               // the connection was lost; regain() has not decided yet
   std::uint32_t retry_after_ms_ = 0;  // that came with the last response to a request of the lane
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
@@ -160,8 +138,6 @@ class WireLane final : public Lane, private LaneWire {
   std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
-  std::array<Listing, item_kinds> listings_;
-  std::array<ListAge, item_kinds> ages_;  // of the lists from this connection
 };
 
 }  // namespace bulkhead

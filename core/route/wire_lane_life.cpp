@@ -172,7 +172,7 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
                                                if (self.state_ != LaneState::waiting) return;
                                                if (self.handle_ == 0) return self.connect();
                                                self.state_ = LaneState::connecting;
-                                               self.start_listing(ItemKind::tool);
+                                               self.lists_.start(ItemKind::tool);
                                              }));
 }
 

@@ -244,27 +244,7 @@ void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   // Subscribe before reading the lists, so that no change is missed after a list has been read. See
   // changes_missed() for connections that do not keep the order of messages.
   if (handle_ == handle && edge.stateless()) subscriptions_.listening().start(server_caps_);
-  if (handle_ == handle) start_first_lists();
-}
-
-// Requests all lists at once, in one round trip instead of four. The wanted lists are registered
-// first, because a connector may deliver a response while the request is still being sent, or
-// report a change to a list that has not been requested yet.
-void WireLane::start_first_lists() {
-  const bh_lane handle = handle_;
-  const std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
-                                               server_caps_.resources, server_caps_.prompts};
-  first_lists_ = 1;
-  for (const bool want : wanted) first_lists_ += want ? 1 : 0;
-  for (const ItemKind kind : all_item_kinds) {
-    const auto index = static_cast<std::size_t>(kind);
-    listings_[index].first = wanted[index];
-    if (!wanted[index]) items_[index] = {};
-  }
-  for (const ItemKind kind : all_item_kinds) {
-    if (wanted[static_cast<std::size_t>(kind)] && handle_ == handle) start_listing(kind);
-  }
-  if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
+  if (handle_ == handle) lists_.start_all();
 }
 
 // Some servers exit when they receive a request before initialize. Such a server is restarted
