@@ -125,7 +125,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     }
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
-  if (lane.denies_sessions(message)) {
+  if (lane.opening().denies_sessions(message)) {
     const bh_lane handle = lane.handle();
     exchange_failed(
         handle, e->id,
@@ -139,7 +139,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   const bh_lane handle = lane.handle();
   const bool doubtful = lane.answer_form() != nullptr && lane.answer_form()->is_foreign(message);
   needs_.answers.answered(*e->call, message);
-  if (WireLane *still = doubtful ? find(handle) : nullptr) still->recheck();
+  if (WireLane *still = doubtful ? find(handle) : nullptr) still->opening().recheck();
 }
 
 void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error,
@@ -153,7 +153,7 @@ void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Err
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
   needs_.answers.fail_by_server(*e->call, code::internal_error, text, BH_OUTCOME_ERROR);
   lane = error.code == BH_E_PROTOCOL ? find(handle) : nullptr;
-  if (lane != nullptr) lane->recheck();
+  if (lane != nullptr) lane->opening().recheck();
 }
 
 void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {

@@ -43,6 +43,7 @@ void remove_task_param(Splice *splice, const Message &request) {
 WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
     : Lane(host, upstream, caps, session),
       conversation_(upstream.def(), server_caps_, caps),
+      opening_(*this, host, conversation_, *this, *this),
       tasks_(*this, host, conversation_, *this),
       lists_(*this, host, items_, conversation_, *this, *this),
       subscriptions_(*this, host, conversation_, *this, lists_) {}
@@ -68,7 +69,7 @@ void WireLane::connect() {
   info.size = sizeof info;
   info.server = bh::str(upstream_.name());
   info.definition = bh::str(definition);
-  info.connect_timeout_ms = connect_timeout_ms();
+  info.connect_timeout_ms = opening_.timeout_ms();
   bh_error error = bh::make_error();
   handle_ = host_.register_wire(this);
   wire_ = nullptr;
@@ -80,7 +81,7 @@ void WireLane::connect() {
     return attempt_failed({status, std::string(bh::text(error))}, error.retry_after_ms);
   }
   host_.lane_changed(*this);
-  open_conversation();
+  opening_.start();
 }
 
 void WireLane::become_ready() {
@@ -382,7 +383,6 @@ void WireLane::send_own(Exchange &e, std::string_view params, std::uint32_t flag
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
                           const Error *error, std::uint32_t retry_after_ms) {
-  retry_after_ms_ = retry_after_ms;
   const Purpose purpose = e.purpose;
   const mcp::Method method = e.method;
   const std::uint64_t id = e.id;
@@ -391,8 +391,10 @@ void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view m
   if (purpose == Purpose::list) return lists_.answered(kind, scan, message, error, retry_after_ms);
   if (purpose == Purpose::listen) return subscriptions_.answered(id, scan, message, error);
   const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
-  if (discovered) return rechecked(scan, message, error);
-  if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);
+  if (discovered) return opening_.rechecked(scan, message, error);
+  if (purpose == Purpose::handshake) {
+    opening_.answered(id, scan, message, error, retry_after_ms);
+  }
 }
 
 }  // namespace bulkhead

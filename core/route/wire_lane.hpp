@@ -12,15 +12,18 @@
 #include "route/conversation.hpp"
 #include "route/lane.hpp"
 #include "route/lane_wire.hpp"
-#include "route/opening.hpp"
 #include "route/server_lists.hpp"
+#include "route/server_opening.hpp"
 #include "route/server_subscriptions.hpp"
 #include "route/server_tasks.hpp"
 #include "route/waiting_calls.hpp"
 
 namespace bulkhead {
 
-class WireLane final : public Lane, private LaneWire, private ServerLists::Owner {
+class WireLane final : public Lane,
+                       private LaneWire,
+                       private ServerOpening::Owner,
+                       private ServerLists::Owner {
  public:
   WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session);
   ~WireLane() override;
@@ -60,19 +63,13 @@ class WireLane final : public Lane, private LaneWire, private ServerLists::Owner
     const ServerEdge *edge = conversation_.edge();
     return edge == nullptr ? nullptr : edge->answer_form();
   }
-  // Called when a request has failed in a way that suggests a server of another protocol
-  // generation. If the server uses HTTP, it may have been replaced by such a server without the
-  // lane noticing. The lane therefore sends server/discover, and opens a new connection if the
-  // server rejects this request.
-  void recheck();
   // Called when the server has rejected the call because of its headers. Reads the list of tools
   // again and then sends the call again, but only once for each call. Returns false if the call is
   // not sent again, so the client must receive a response.
   bool renew_headers(Exchange &exchange);
-  // Returns true if the error shows that a server over HTTP was replaced by one without sessions.
-  bool denies_sessions(const Message &answer) const;
   // Opens a new connection because the server has been replaced.
-  void reopen();
+  void reopen() override;
+  ServerOpening &opening() noexcept { return opening_; }
   ServerLists &lists() noexcept { return lists_; }
   ServerTasks &tasks() noexcept { return tasks_; }
   ServerSubscriptions &subscriptions() noexcept { return subscriptions_; }
@@ -80,19 +77,6 @@ class WireLane final : public Lane, private LaneWire, private ServerLists::Owner
 
  private:
   void connect();
-  void open_conversation();
-  void continue_opening(Opening::Step step);
-  void send_opening();
-  void watch_silence();
-  void opening_answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message,
-                        const Error *error);
-  Error rejection(std::uint64_t exchange, const mcp::Scan &scan, std::string_view message) const;
-  void opened_with(const ServerEdge &edge, ServerEdge::Opened opened);
-  bool ended_on_probe(const Error &error);
-  std::uint64_t connect_timeout_ms() const;
-  void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);
-  std::string opening_request(const ServerEdge &edge, std::uint64_t exchange) const;
-  void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
   // Decides whether and when a lost connection is replaced.
   void regain(bool was_ready, std::uint32_t retry_after_ms);
   void drop_wire();
@@ -105,6 +89,9 @@ class WireLane final : public Lane, private LaneWire, private ServerLists::Owner
   void start_for_call();
   void watch_idleness();
   void stop_if_idle();
+  // ServerOpening::Owner
+  void opened_with(const ServerEdge &edge, ServerEdge::Opened opened) override;
+  void attempt_failed(const Error &error, std::uint32_t retry_after_ms) override;
   // ServerLists::Owner
   void become_ready() override;
   void tools_failed(const std::string &reason, bool again, std::uint32_t retry_after_ms) override;
@@ -117,25 +104,21 @@ class WireLane final : public Lane, private LaneWire, private ServerLists::Owner
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags, std::span<const bh_header> headers = {});
 
-  Opening opening_;
   Conversation conversation_;
+  ServerOpening opening_;
   ServerTasks tasks_;
   ServerLists lists_;
   ServerSubscriptions subscriptions_;
   bh_lane handle_ = 0;    // of the current connection; 0 if there is none
   void *wire_ = nullptr;  // the connector's pointer
   bool pumping_ = false;
-  bool rechecking_ = false;
-  bool losing_ = false;               // the connection was lost; regain() has not decided yet
-  std::uint32_t retry_after_ms_ = 0;  // that came with the last response to a request of the lane
+  bool losing_ = false;  // the connection was lost; regain() has not decided yet
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
   std::uint64_t last_use_ns_ = 0;
   std::uint64_t retry_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
-  std::uint64_t silence_timer_ = 0;
-  std::uint64_t opening_since_ns_ = 0;
   WaitingCalls queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
 };

@@ -1,5 +1,6 @@
 // The life cycle of a connection: start, stop, loss and reconnection.
 #include <algorithm>
+#include <utility>
 
 #include "base/jitter.hpp"
 #include "route/lane_host.hpp"
@@ -16,6 +17,22 @@ constexpr std::uint32_t max_crashes = 3;
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
 
 }  // namespace
+
+// ---- opening ----------------------------------------------------------------------------------
+
+void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
+  server_caps_ = opened.caps;
+  instructions_ = std::move(opened.instructions);
+  const bh_lane handle = handle_;  // a connector may lose the connection inside any call
+  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(opened.revision));
+  if (handle_ != handle) return;
+  const bh_str confirmation = bh::str(edge.confirmation());
+  if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
+  // Subscribe before reading the lists, so that no change is missed after a list has been read. See
+  // changes_missed() for connections that do not keep the order of messages.
+  if (handle_ == handle && edge.stateless()) subscriptions_.listening().start(server_caps_);
+  if (handle_ == handle) lists_.start_all();
+}
 
 // ---- lazy servers ------------------------------------------------------------------------------
 
@@ -77,8 +94,13 @@ void WireLane::stop_if_idle() {
 // ---- loss and reconnection ---------------------------------------------------------------------
 
 void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
-  if (state_ == LaneState::closed || ended_on_probe(error)) return;
-  attempt_failed(error, retry_after_ms);
+  if (state_ == LaneState::closed) return;
+  if (!opening_.ended_on_probe(error)) return attempt_failed(error, retry_after_ms);
+  losing_ = true;
+  drop_wire();
+  fail_exchanges(error, false);
+  losing_ = false;
+  connect();
 }
 
 // Called when the current connection has ended: either it never became ready, or it was lost.
@@ -107,6 +129,13 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   host_.lane_changed(*this);
 }
 
+void WireLane::reopen() {
+  if (state_ != LaneState::ready) return;
+  attempt_failed({BH_E_PROTOCOL, "the server no longer supports MCP " + conversation_.revision() +
+                                     "; it is opened again"},
+                 0);
+}
+
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) ++failures_;
   if (lazy() && failures_ >= max_crashes) {
@@ -125,10 +154,8 @@ void WireLane::drop_wire() {
   if (handle_ == 0) return;
   const bh_lane handle = handle_;
   handle_ = 0;
-  host_.reactor().timer_cancel(silence_timer_);
-  silence_timer_ = 0;
+  opening_.stop();
   subscriptions_.listening().stop();
-  rechecking_ = false;
   host_.detach_wire(handle);
   void *wire = wire_;
   wire_ = nullptr;
