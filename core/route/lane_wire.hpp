@@ -1,6 +1,6 @@
 // The interface through which the parts of a lane behind a connector send the lane's own requests.
 //
-// Implemented by the lane. Used on the reactor thread.
+// Implemented by LaneConnection. Used on the reactor thread.
 #pragma once
 
 #include <cstdint>

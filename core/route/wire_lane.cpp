@@ -43,10 +43,11 @@ void remove_task_param(Splice *splice, const Message &request) {
 WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
     : Lane(host, upstream, caps, session),
       conversation_(upstream.def(), server_caps_, caps),
-      opening_(*this, host, conversation_, *this, *this),
-      tasks_(*this, host, conversation_, *this),
-      lists_(*this, host, items_, conversation_, *this, *this),
-      subscriptions_(*this, host, conversation_, *this, lists_) {}
+      connection_(*this, host, *this),
+      opening_(*this, host, conversation_, connection_, *this),
+      tasks_(*this, host, conversation_, connection_),
+      lists_(*this, host, items_, conversation_, connection_, *this),
+      subscriptions_(*this, host, conversation_, connection_, lists_) {}
 
 WireLane::~WireLane() {
   host_.reactor().forget(this);
@@ -64,22 +65,10 @@ void WireLane::connect() {
   conversation_.end();
   log_level_sent = -1;
   lists_.reset();
-  const std::string definition = upstream_.def().to_json();
-  bh_lane_info info{};
-  info.size = sizeof info;
-  info.server = bh::str(upstream_.name());
-  info.definition = bh::str(definition);
-  info.connect_timeout_ms = opening_.timeout_ms();
-  bh_error error = bh::make_error();
-  handle_ = host_.register_wire(this);
-  wire_ = nullptr;
-  const bh_status status =
-      upstream_.connector->lane_open(upstream_.self, handle_, &info, &wire_, &error);
-  if (status != BH_OK) {
-    host_.forget_wire(handle_);
-    handle_ = 0;
-    return attempt_failed({status, std::string(bh::text(error))}, error.retry_after_ms);
-  }
+  std::uint32_t retry_after_ms = 0;
+  const Result<void> opened =
+      connection_.open(host_.register_wire(this), opening_.timeout_ms(), &retry_after_ms);
+  if (!opened) return attempt_failed(opened.error(), retry_after_ms);
   host_.lane_changed(*this);
   opening_.start();
 }
@@ -98,61 +87,14 @@ void WireLane::become_ready() {
   host_.lane_ready(*this);
   host_.lane_changed(*this);
   lists_.keep();
-  const bh_lane handle = handle_;
+  const bh_lane handle = connection_.handle();
   pump();
-  if (handle_ != handle) return;
+  if (connection_.handle() != handle) return;
   watch_idleness();
   upstream_.fill_pool(*this);
 }
 
 // ---- sending ---------------------------------------------------------------------------------
-
-Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) {
-  Exchange *e = host_.exchanges().open();
-  if (e == nullptr) return nullptr;
-  e->purpose = purpose;
-  e->method = method;
-  e->start_ns = host_.reactor().now_ns();
-  e->timeout_ms = timeout_ms;
-  attach(*e);
-  if (timeout_ms != 0) host_.arm(*e, timeout_ms);
-  return e;
-}
-
-// Returns false if the request was not sent; in this case, the exchange has ended. If the function
-// returns true, the exchange may have ended as well, because the response may arrive during the
-// call.
-bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
-                            std::uint32_t flags, std::span<const bh_header> headers) {
-  bh_lane_message message{};
-  message.size = sizeof message;
-  message.kind = BH_LANE_REQUEST;
-  message.exchange = e.id;
-  if (e.timeout_ms != 0) {
-    message.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
-  }
-  message.flags = flags;
-  message.part_count = count;
-  message.parts = parts;
-  message.headers = headers.data();
-  message.header_count = static_cast<std::uint32_t>(headers.size());
-  const std::uint64_t id = e.id;
-  e.sent = true;
-  if (e.takes_place) ++in_flight;
-  bh_error error = bh::make_error();
-  const bh_status status = upstream_.connector->lane_send(upstream_.self, wire_, &message, &error);
-  if (status == BH_OK) return true;
-  Exchange *still = host_.exchanges().get(id);
-  if (still == nullptr) return false;
-  const Error failure{status, std::string(bh::text(error))};
-  if (still->purpose == Purpose::call) {
-    host_.fail_call(*still->call, status == BH_E_LIMIT ? code::timeout : code::internal_error,
-                    about(failure.text), BH_OUTCOME_ERROR);
-  } else {
-    own_answer(*still, nullptr, {}, &failure);
-  }
-  return false;
-}
 
 void WireLane::submit(Exchange &e, const CallInHand &hand) {
   last_use_ns_ = host_.reactor().now_ns();
@@ -174,8 +116,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   const bool same_generation = (e.call->request.reply.form != nullptr) == stateless;
   e.call->task = tasks_.role(*e.call, given);
   const bool bridges = ServerTasks::bridge(*e.call, same_generation);
-  e.call->connection = may_take_headers(upstream_.def()) ? 0 : handle_;
-  if (given.target.connection != 0 && given.target.connection != handle_) {
+  e.call->connection = may_take_headers(upstream_.def()) ? 0 : connection_.handle();
+  if (given.target.connection != 0 && given.target.connection != connection_.handle()) {
     return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
   }
   // Requests that no policy evaluates have no members that could carry other data.
@@ -189,8 +131,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (!takes(method)) {
     if (!is_task_method(method)) return subscriptions_.take(e);
     return host_.fail_call(*e.call, code::invalid_params,
-                           about("MCP " + conversation_.revision() + " does not have " +
-                                 std::string(mcp::to_string(method))),
+                           connection_.about("MCP " + conversation_.revision() + " does not have " +
+                                             std::string(mcp::to_string(method))),
                            BH_OUTCOME_ERROR);
   }
   const mcp::Scan &scan = *hand.message.scan;
@@ -203,10 +145,11 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   // A state without a token of the server was issued while the server had sessions.
   const std::string_view state = Repetition::of(hand.message).state;
   if (stateless ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
-    return host_.fail_call(*e.call, code::invalid_params,
-                           about("requestState is from before a change of the server's protocol "
-                                 "revision: send the request without it"),
-                           BH_OUTCOME_ERROR);
+    return host_.fail_call(
+        *e.call, code::invalid_params,
+        connection_.about("requestState is from before a change of the server's protocol "
+                          "revision: send the request without it"),
+        BH_OUTCOME_ERROR);
   }
   if (!state.empty() && stateless) {
     splice.replace(range_in(hand.message.bytes, state), hand.state);
@@ -248,10 +191,11 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   }
   if (e.call->input != nullptr) {
     if (e.call->input->rounds != 0 && !stateless) {
-      return host_.fail_call(*e.call, code::internal_error,
-                             about("the client's input is from before a change of the server's "
-                                   "protocol revision: send the request again"),
-                             BH_OUTCOME_ERROR);
+      return host_.fail_call(
+          *e.call, code::internal_error,
+          connection_.about("the client's input is from before a change of the server's "
+                            "protocol revision: send the request again"),
+          BH_OUTCOME_ERROR);
     }
     splice.insert(scan.params.begin + 1, e.call->input->members);
   }
@@ -260,22 +204,17 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
   const std::uint32_t flags = mcp::is_read(method) ? BH_LANE_REPEATABLE : 0;
-  if (!stateless) return void(send_request(e, parts, splice.count(), flags));
+  if (!stateless) return void(connection_.send_request(e, parts, splice.count(), flags));
   std::string name;
   const auto headers = conversation_.headers_for(
       edge,
       {method, mcp::to_string(method), mcp::unquote(hand.target.resolved.original_token, &name),
        hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
   if (!headers) {
-    return host_.fail_call(*e.call, code::invalid_params, about(headers.error().text),
+    return host_.fail_call(*e.call, code::invalid_params, connection_.about(headers.error().text),
                            BH_OUTCOME_ERROR);
   }
-  send_request(e, parts, splice.count(), flags, *headers);
-}
-
-std::string WireLane::about(std::string_view text) const {
-  const std::string name = "server \"" + upstream_.name() + "\"";
-  return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
+  connection_.send_request(e, parts, splice.count(), flags, *headers);
 }
 
 // Queues the exchange. If a limit is reached, fails its call with an error and returns false. If
@@ -322,37 +261,15 @@ void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reaso
     queue_.erase_if([exchange](std::uint64_t waiting) { return waiting == exchange; });
     return;
   }
-  if (handle_ == 0) return;
-  const Digits id(exchange);
-  if (reason_scan != nullptr) {
-    const std::string text = compose_cancelled(id.view(), reason, *reason_scan);
-    const bh_str part = bh::str(text);
-    send(BH_LANE_NOTIFICATION, &part, 1);
-  } else {
-    const bh_str parts[] = {
-        bh::str(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)"),
-        bh::str(id.view()), bh::str("}}")};
-    send(BH_LANE_NOTIFICATION, parts, 3);
-  }
-  abandon(exchange);
+  connection_.retract(exchange, reason, reason_scan);
 }
 
 void WireLane::abandon(std::uint64_t exchange) {
-  if (handle_ != 0) upstream_.connector->lane_abandon(upstream_.self, wire_, exchange);
+  connection_.abandon(exchange);
 }
 
 void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) {
-  if (handle_ == 0) return;
-  bh_lane_message message{};
-  message.size = sizeof message;
-  message.kind = kind;
-  message.part_count = count;
-  message.parts = parts;
-  bh_error error = bh::make_error();
-  if (upstream_.connector->lane_send(upstream_.self, wire_, &message, &error) != BH_OK) {
-    host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                               "\": a message was lost: " + std::string(bh::text(error)));
-  }
+  connection_.send(kind, parts, count);
 }
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
@@ -362,23 +279,10 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
     if (method != mcp::Method::logging_set_level) subscriptions_.listening().watches_changed();
     return;
   }
-  Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
+  Exchange *e = connection_.own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
-  send_own(*e, conversation_.meta_for(nullptr).added_to(params), 0,
-           conversation_.headers_for(*conversation_.edge(), method));
-}
-
-void WireLane::send_own(Exchange &e, std::string_view params, std::uint32_t flags,
-                        std::span<const bh_header> headers) {
-  const Digits id(e.id);
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
-                          bh::str(id.view()),
-                          bh::str(R"(,"method":")"),
-                          bh::str(mcp::to_string(e.method)),
-                          bh::str(params.empty() ? R"(")" : R"(","params":)"),
-                          bh::str(params),
-                          bh::str("}")};
-  send_request(e, parts, 7, flags, headers);
+  connection_.send_own(*e, conversation_.meta_for(nullptr).added_to(params), 0,
+                       conversation_.headers_for(*conversation_.edge(), method));
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,

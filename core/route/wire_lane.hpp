@@ -4,14 +4,13 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/conversation.hpp"
 #include "route/lane.hpp"
-#include "route/lane_wire.hpp"
+#include "route/lane_connection.hpp"
 #include "route/server_lists.hpp"
 #include "route/server_opening.hpp"
 #include "route/server_subscriptions.hpp"
@@ -21,7 +20,7 @@
 namespace bulkhead {
 
 class WireLane final : public Lane,
-                       private LaneWire,
+                       private LaneConnection::Owner,
                        private ServerOpening::Owner,
                        private ServerLists::Owner {
  public:
@@ -42,7 +41,7 @@ class WireLane final : public Lane,
   void redefined() override;
   void pump() override;
   void recall() override;
-  bool opened() const override { return conversation_.edge() != nullptr && handle_ != 0; }
+  bool opened() const override { return conversation_.edge() != nullptr && handle() != 0; }
   std::string_view revision() const noexcept override {
     return opened() ? std::string_view(conversation_.revision()) : std::string_view{};
   }
@@ -53,10 +52,8 @@ class WireLane final : public Lane,
 
   // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
-  // Handles the response to one of the lane's own exchanges. `error` is set if there is no
-  // response. `retry_after_ms` is the time that the server has asked to wait, or 0.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
-                  const Error *error, std::uint32_t retry_after_ms = 0);
+                  const Error *error, std::uint32_t retry_after_ms = 0) override;
   // Returns the form of the server's responses, or null if they have the form that revisions with
   // sessions define.
   const AnswerForm *answer_form() const noexcept {
@@ -73,7 +70,7 @@ class WireLane final : public Lane,
   ServerLists &lists() noexcept { return lists_; }
   ServerTasks &tasks() noexcept { return tasks_; }
   ServerSubscriptions &subscriptions() noexcept { return subscriptions_; }
-  bh_lane handle() const noexcept override { return handle_; }
+  bh_lane handle() const noexcept override { return connection_.handle(); }
 
  private:
   void connect();
@@ -96,21 +93,13 @@ class WireLane final : public Lane,
   void become_ready() override;
   void tools_failed(const std::string &reason, bool again, std::uint32_t retry_after_ms) override;
   void tools_read() override;
-  // LaneWire
-  Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) override;
-  void send_own(Exchange &exchange, std::string_view params, std::uint32_t flags,
-                std::span<const bh_header> headers) override;
-  std::string about(std::string_view text) const override;
-  bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
-                    std::uint32_t flags, std::span<const bh_header> headers = {});
 
   Conversation conversation_;
+  LaneConnection connection_;
   ServerOpening opening_;
   ServerTasks tasks_;
   ServerLists lists_;
   ServerSubscriptions subscriptions_;
-  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
-  void *wire_ = nullptr;  // the connector's pointer
   bool pumping_ = false;
   bool losing_ = false;  // the connection was lost; regain() has not decided yet
   std::uint32_t failures_ = 0;

@@ -23,15 +23,17 @@ constexpr std::uint64_t steady_ns = 10'000'000'000u;
 void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   server_caps_ = opened.caps;
   instructions_ = std::move(opened.instructions);
-  const bh_lane handle = handle_;  // a connector may lose the connection inside any call
-  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(opened.revision));
-  if (handle_ != handle) return;
+  const bh_lane handle =
+      connection_.handle();  // a connector may lose the connection inside any call
+  connection_.opened(opened.revision);
+  if (connection_.handle() != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
   // Subscribe before reading the lists, so that no change is missed after a list has been read. See
   // changes_missed() for connections that do not keep the order of messages.
-  if (handle_ == handle && edge.stateless()) subscriptions_.listening().start(server_caps_);
-  if (handle_ == handle) lists_.start_all();
+  if (connection_.handle() == handle && edge.stateless())
+    subscriptions_.listening().start(server_caps_);
+  if (connection_.handle() == handle) lists_.start_all();
 }
 
 // ---- lazy servers ------------------------------------------------------------------------------
@@ -48,7 +50,7 @@ bool WireLane::unknown() const {
 // the server is lazy and was not needed, or because the connection was lost recently. After several
 // consecutive losses, a call no longer starts the server, because the call itself may be the cause.
 bool WireLane::may_start_for_call() const {
-  if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
+  if (connection_.handle() != 0 || draining_ || failures_ >= max_crashes) return false;
   return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
 }
 
@@ -116,7 +118,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   state_ = LaneState::waiting;
   settled_ = true;
   reason_ = host_.without_credentials(error.text).value_or(error.text);
-  host_.log(BH_LOG_WARN, about(reason_));
+  host_.log(BH_LOG_WARN, connection_.about(reason_));
   // Requests that were sent are never repeated, because the server may have executed them. Unsent
   // requests wait for the retry, but only if the connection was ready before. While requests are
   // being failed, clients may send new calls. These calls are queued, and regain() decides about
@@ -151,20 +153,14 @@ void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
 }
 
 void WireLane::drop_wire() {
-  if (handle_ == 0) return;
-  const bh_lane handle = handle_;
-  handle_ = 0;
+  if (connection_.handle() == 0) return;
   opening_.stop();
   subscriptions_.listening().stop();
-  host_.detach_wire(handle);
-  void *wire = wire_;
-  wire_ = nullptr;
-  host_.lane_lost(*this);
-  upstream_.connector->lane_close(upstream_.self, wire);
+  connection_.close();
 }
 
 void WireLane::fail_exchanges(const Error &error, bool also_queued) {
-  const std::string text = about(error.text);
+  const std::string text = connection_.about(error.text);
   std::vector<std::uint64_t> ids;
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
     const bool queued = e->purpose == Purpose::call && !e->sent && !e->local;
@@ -197,7 +193,8 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
   retry_timer_ = host_.reactor().timer_start(this, delay, bh::callback(this, [](WireLane &self) {
                                                self.retry_timer_ = 0;
                                                if (self.state_ != LaneState::waiting) return;
-                                               if (self.handle_ == 0) return self.connect();
+                                               if (self.connection_.handle() == 0)
+                                                 return self.connect();
                                                self.state_ = LaneState::connecting;
                                                self.lists_.start(ItemKind::tool);
                                              }));
