@@ -47,7 +47,9 @@ WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uin
       opening_(*this, host, conversation_, connection_, *this),
       tasks_(*this, host, conversation_, connection_),
       lists_(*this, host, items_, conversation_, connection_, *this),
-      subscriptions_(*this, host, conversation_, connection_, lists_) {}
+      subscriptions_(*this, host, conversation_, connection_, lists_),
+      reconnects_(host, this, bh::callback<&WireLane::retry>(this)),
+      idle_(*this, host, *this) {}
 
 WireLane::~WireLane() {
   host_.reactor().forget(this);
@@ -79,10 +81,9 @@ void WireLane::become_ready() {
   listed_ = true;
   recalled_ = false;
   reason_.clear();
-  ready_since_ns_ = host_.reactor().now_ns();
+  reconnects_.ready();
   host_.reactor().timer_cancel(grace_timer_);
-  host_.reactor().timer_cancel(retry_timer_);
-  grace_timer_ = retry_timer_ = 0;
+  grace_timer_ = 0;
   host_.items_changed(*this);
   host_.lane_ready(*this);
   host_.lane_changed(*this);
@@ -90,14 +91,14 @@ void WireLane::become_ready() {
   const bh_lane handle = connection_.handle();
   pump();
   if (connection_.handle() != handle) return;
-  watch_idleness();
+  idle_.watch();
   upstream_.fill_pool(*this);
 }
 
 // ---- sending ---------------------------------------------------------------------------------
 
 void WireLane::submit(Exchange &e, const CallInHand &hand) {
-  last_use_ns_ = host_.reactor().now_ns();
+  idle_.used();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
     return send_call(e, hand);
   }

@@ -9,8 +9,10 @@
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/conversation.hpp"
+#include "route/idle_stop.hpp"
 #include "route/lane.hpp"
 #include "route/lane_connection.hpp"
+#include "route/reconnects.hpp"
 #include "route/server_lists.hpp"
 #include "route/server_opening.hpp"
 #include "route/server_subscriptions.hpp"
@@ -22,7 +24,8 @@ namespace bulkhead {
 class WireLane final : public Lane,
                        private LaneConnection::Owner,
                        private ServerOpening::Owner,
-                       private ServerLists::Owner {
+                       private ServerLists::Owner,
+                       private IdleStop::Owner {
  public:
   WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session);
   ~WireLane() override;
@@ -74,18 +77,17 @@ class WireLane final : public Lane,
 
  private:
   void connect();
+  // Called when the next attempt is due.
+  void retry();
   // Decides whether and when a lost connection is replaced.
   void regain(bool was_ready, std::uint32_t retry_after_ms);
   void drop_wire();
   void fail_exchanges(const Error &error, bool also_queued);
-  void schedule_retry(std::uint32_t retry_after_ms);
   void start_grace();
   void send_call(Exchange &exchange, const CallInHand &hand);
   bool wait(Exchange &exchange, const CallInHand &hand);
   bool may_start_for_call() const;
   void start_for_call();
-  void watch_idleness();
-  void stop_if_idle();
   // ServerOpening::Owner
   void opened_with(const ServerEdge &edge, ServerEdge::Opened opened) override;
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms) override;
@@ -93,6 +95,9 @@ class WireLane final : public Lane,
   void become_ready() override;
   void tools_failed(const std::string &reason, bool again, std::uint32_t retry_after_ms) override;
   void tools_read() override;
+  // IdleStop::Owner
+  bool busy() override;
+  void stop_idle() override;
 
   Conversation conversation_;
   LaneConnection connection_;
@@ -100,13 +105,10 @@ class WireLane final : public Lane,
   ServerTasks tasks_;
   ServerLists lists_;
   ServerSubscriptions subscriptions_;
+  Reconnects reconnects_;
+  IdleStop idle_;
   bool pumping_ = false;
   bool losing_ = false;  // the connection was lost; regain() has not decided yet
-  std::uint32_t failures_ = 0;
-  std::uint64_t ready_since_ns_ = 0;
-  std::uint64_t last_use_ns_ = 0;
-  std::uint64_t retry_timer_ = 0;
-  std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
   WaitingCalls queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools

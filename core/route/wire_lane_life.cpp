@@ -1,30 +1,19 @@
 // The life cycle of a connection: start, stop, loss and reconnection.
-#include <algorithm>
 #include <utility>
 
-#include "base/jitter.hpp"
 #include "route/lane_host.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
-namespace {
-
-// After this many consecutive losses or failed starts, a call no longer starts the server.
-constexpr std::uint32_t max_crashes = 3;
-// A connection that has lasted this long ends a series of failures, so the lane reconnects
-// immediately after the next loss.
-constexpr std::uint64_t steady_ns = 10'000'000'000u;
-
-}  // namespace
 
 // ---- opening ----------------------------------------------------------------------------------
 
 void WireLane::opened_with(const ServerEdge &edge, ServerEdge::Opened opened) {
   server_caps_ = opened.caps;
   instructions_ = std::move(opened.instructions);
-  const bh_lane handle =
-      connection_.handle();  // a connector may lose the connection inside any call
+  // A connector may lose the connection inside any call.
+  const bh_lane handle = connection_.handle();
   connection_.opened(opened.revision);
   if (connection_.handle() != handle) return;
   const bh_str confirmation = bh::str(edge.confirmation());
@@ -50,43 +39,23 @@ bool WireLane::unknown() const {
 // the server is lazy and was not needed, or because the connection was lost recently. After several
 // consecutive losses, a call no longer starts the server, because the call itself may be the cause.
 bool WireLane::may_start_for_call() const {
-  if (connection_.handle() != 0 || draining_ || failures_ >= max_crashes) return false;
+  if (connection_.handle() != 0 || draining_ || reconnects_.exhausted()) return false;
   return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
 }
 
 void WireLane::start_for_call() {
-  host_.reactor().timer_cancel(retry_timer_);
-  retry_timer_ = 0;
+  reconnects_.cancel();
   connect();
 }
 
-void WireLane::watch_idleness() {
-  last_use_ns_ = host_.reactor().now_ns();
-  if (!lazy() || upstream_.def().idle_stop_ms == 0 || idle_timer_ != 0) return;
-  idle_timer_ = host_.reactor().timer_start(this, upstream_.def().idle_stop_ms,
-                                            bh::callback(this, [](WireLane &self) {
-                                              self.idle_timer_ = 0;
-                                              self.stop_if_idle();
-                                            }));
+bool WireLane::busy() {
+  return in_flight != 0 || tasks_.open_cancels() != 0 || !queue_.empty() || !watches.empty();
 }
 
-// Stops the server if it has been idle for long enough. Its items stay listed, so clients do not
-// notice that it has stopped.
-void WireLane::stop_if_idle() {
-  if (state_ != LaneState::ready || !lazy()) return;
-  const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
-  const std::uint64_t now = host_.reactor().now_ns();
-  const bool used =
-      in_flight != 0 || tasks_.open_cancels() != 0 || !queue_.empty() || !watches.empty();
-  if (used) last_use_ns_ = now;
-  if (used || now - last_use_ns_ < bound) {
-    const std::uint64_t last_use = last_use_ns_;
-    watch_idleness();
-    last_use_ns_ = last_use;
-    return;
-  }
+// The items of the server stay listed, so clients do not notice that it has stopped.
+void WireLane::stop_idle() {
   state_ = LaneState::idle;
-  failures_ = 0;
+  reconnects_.reset();
   reason_.clear();
   drop_wire();
   fail_exchanges({BH_E_CANCELLED, "it has been stopped because it was idle"}, false);
@@ -108,12 +77,11 @@ void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
 // Called when the current connection has ended: either it never became ready, or it was lost.
 void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
   const bool was_ready = state_ == LaneState::ready;
-  const std::uint64_t now = host_.reactor().now_ns();
   if (was_ready) {
     ++restarts_;
-    if (now - ready_since_ns_ >= steady_ns) failures_ = 0;
+    reconnects_.lost();
   } else {
-    ++failures_;
+    reconnects_.failed();
   }
   state_ = LaneState::waiting;
   settled_ = true;
@@ -139,17 +107,17 @@ void WireLane::reopen() {
 }
 
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
-  if (was_ready) ++failures_;
-  if (lazy() && failures_ >= max_crashes) {
+  if (was_ready) reconnects_.failed();
+  if (lazy() && reconnects_.exhausted()) {
     reason_ += " (for the third time in a row; the server is not restarted until a reload)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }
   if (!lazy() && listed_) start_grace();  // includes lists that are only remembered
   const bool wanted = !queue_.empty() && may_start_for_call();
-  const bool at_once = !lazy() && was_ready && failures_ == 1;
+  const bool at_once = !lazy() && was_ready && reconnects_.failures() == 1;
   if (wanted || at_once) return start_for_call();
-  if (!lazy()) schedule_retry(retry_after_ms);
+  if (!lazy()) reconnects_.schedule(retry_after_ms);
 }
 
 void WireLane::drop_wire() {
@@ -183,21 +151,11 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
   });
 }
 
-void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
-  const Limits &limits = host_.limits();
-  const std::uint32_t doublings = std::min<std::uint32_t>(failures_ > 0 ? failures_ - 1 : 0, 16);
-  const std::uint64_t backoff = std::min(limits.retry_min_ms << doublings, limits.retry_max_ms);
-  const std::uint64_t delay = std::max<std::uint64_t>(
-      jitter(backoff), std::min<std::uint64_t>(retry_after_ms, limits.retry_max_ms));
-  host_.reactor().timer_cancel(retry_timer_);
-  retry_timer_ = host_.reactor().timer_start(this, delay, bh::callback(this, [](WireLane &self) {
-                                               self.retry_timer_ = 0;
-                                               if (self.state_ != LaneState::waiting) return;
-                                               if (self.connection_.handle() == 0)
-                                                 return self.connect();
-                                               self.state_ = LaneState::connecting;
-                                               self.lists_.start(ItemKind::tool);
-                                             }));
+void WireLane::retry() {
+  if (state_ != LaneState::waiting) return;
+  if (connection_.handle() == 0) return connect();
+  state_ = LaneState::connecting;
+  lists_.start(ItemKind::tool);
 }
 
 // The tools of a lost server stay listed for limits.grace_ms, because most servers return within
@@ -219,10 +177,10 @@ void WireLane::close() {
   reason_ = "the gateway closed it";
   fail_exchanges({BH_E_CANCELLED, "its connection is being closed"}, true);
   queue_.clear();
-  host_.reactor().timer_cancel(retry_timer_);
+  reconnects_.cancel();
+  idle_.cancel();
   host_.reactor().timer_cancel(grace_timer_);
-  host_.reactor().timer_cancel(idle_timer_);
-  retry_timer_ = grace_timer_ = idle_timer_ = 0;
+  grace_timer_ = 0;
   drop_wire();
 }
 

@@ -14,8 +14,8 @@ void WireLane::tools_failed(const std::string &reason, bool again, std::uint32_t
   state_ = LaneState::waiting;
   settled_ = true;
   reason_ = reason;
-  ++failures_;
-  schedule_retry(retry_after_ms);
+  reconnects_.failed();
+  reconnects_.schedule(retry_after_ms);
   host_.lane_changed(*this);
 }
 
