@@ -49,7 +49,8 @@ WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uin
       lists_(*this, host, items_, conversation_, connection_, *this),
       subscriptions_(*this, host, conversation_, connection_, lists_),
       reconnects_(host, this, bh::callback<&WireLane::retry>(this)),
-      idle_(*this, host, *this) {}
+      idle_(*this, host, *this),
+      queue_(*this, host) {}
 
 WireLane::~WireLane() {
   host_.reactor().forget(this);
@@ -108,7 +109,7 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
                            "server \"" + upstream_.name() + "\" is not available: " + reason_,
                            BH_OUTCOME_ERROR);
   }
-  if (wait(e, hand) && starts && !losing_) start_for_call();
+  if (queue_.add(e, hand) && starts && !losing_) start_for_call();
 }
 
 void WireLane::send_call(Exchange &e, const CallInHand &given) {
@@ -218,38 +219,13 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   connection_.send_request(e, parts, splice.count(), flags, *headers);
 }
 
-// Queues the exchange. If a limit is reached, fails its call with an error and returns false. If
-// the queue is empty, a request may wait regardless of its size.
-bool WireLane::wait(Exchange &e, const CallInHand &hand) {
-  const Limits &limits = host_.limits();
-  const std::uint64_t bytes = hand.message.size() + hand.arguments.size();
-  const char *bound = nullptr;
-  if (queue_.size() >= limits.queued_per_server) {
-    bound = "limits.queued_per_server";
-  } else if (!queue_.empty() && queue_.bytes() + bytes > limits.write_queue_bytes) {
-    bound = "limits.write_queue_bytes";
-  }
-  if (bound != nullptr) {
-    host_.fail_call(*e.call, code::timeout,
-                    "server \"" + upstream_.name() +
-                        "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
-                        std::to_string(queue_.bytes()) + " bytes are already queued (" + bound +
-                        ")",
-                    BH_OUTCOME_ERROR);
-    return false;
-  }
-  queue_in_lane(*e.call, hand);
-  queue_.push({e.id, bytes});
-  return true;
-}
-
 void WireLane::pump() {
   if (pumping_ || queue_.empty() || state_ != LaneState::ready) return;
   pumping_ = true;
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
-    Exchange *e = host_.exchanges().get(queue_.pop().exchange);
-    if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+    Exchange *e = queue_.take();
+    if (e == nullptr) continue;
     const std::unique_ptr<ParkedCall> parked = take_from_lane(*e->call);
     send_call(*e, parked->in_hand());
   }
@@ -259,7 +235,7 @@ void WireLane::pump() {
 void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) {
   if (!sent) {
-    queue_.erase_if([exchange](std::uint64_t waiting) { return waiting == exchange; });
+    queue_.remove(exchange);
     return;
   }
   connection_.retract(exchange, reason, reason_scan);

@@ -12,12 +12,12 @@
 #include "route/idle_stop.hpp"
 #include "route/lane.hpp"
 #include "route/lane_connection.hpp"
+#include "route/lane_queue.hpp"
 #include "route/reconnects.hpp"
 #include "route/server_lists.hpp"
 #include "route/server_opening.hpp"
 #include "route/server_subscriptions.hpp"
 #include "route/server_tasks.hpp"
-#include "route/waiting_calls.hpp"
 
 namespace bulkhead {
 
@@ -85,7 +85,6 @@ class WireLane final : public Lane,
   void fail_exchanges(const Error &error, bool also_queued);
   void start_grace();
   void send_call(Exchange &exchange, const CallInHand &hand);
-  bool wait(Exchange &exchange, const CallInHand &hand);
   bool may_start_for_call() const;
   void start_for_call();
   // ServerOpening::Owner
@@ -110,7 +109,7 @@ class WireLane final : public Lane,
   bool pumping_ = false;
   bool losing_ = false;  // the connection was lost; regain() has not decided yet
   std::uint64_t grace_timer_ = 0;
-  WaitingCalls queue_;
+  LaneQueue queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
 };
 

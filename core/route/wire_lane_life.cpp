@@ -145,10 +145,7 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
     }
   }
   pumping_ = false;
-  queue_.erase_if([this](std::uint64_t waiting) {
-    const Exchange *e = host_.exchanges().get(waiting);
-    return e == nullptr || e->lane != this;  // ended, or its error waits for the policy
-  });
+  queue_.remove_ended();
 }
 
 void WireLane::retry() {
