@@ -1,4 +1,6 @@
-// A lane over a connector: handshake, listing, sending, reconnecting.
+// A lane over a connector: the state of the lane, the calls on it, and when its connection is
+// opened or closed. The parts of the lane implement the rest and report to it through their Owner
+// interfaces.
 //
 // Runs on the I/O thread. Owned by the Upstream.
 #pragma once
