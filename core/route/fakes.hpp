@@ -194,9 +194,11 @@ struct FakeLaneHost : LaneHost {
 struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
-  bool stateless = false;              // its server may ask for input
-  std::vector<mcp::Method> lacks{};    // methods that its server does not have
-  std::string_view protocol{};         // the revision of its connection
+  bool stateless = false;            // its server may ask for input
+  std::vector<mcp::Method> lacks{};  // methods that its server does not have
+  std::string_view protocol{};       // the revision of its connection
+  bh_lane connection = 0;            // handle of its connection
+  bool is_lazy = false;
   std::vector<std::string> members{};  // that repeated calls have in addition
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
@@ -210,6 +212,8 @@ struct FakeLane final : Lane {
   void start() override {}
   void close() override {}
   std::string_view revision() const noexcept override { return protocol; }
+  bh_lane handle() const noexcept override { return connection; }
+  bool lazy() const override { return is_lazy; }
   std::optional<ListHints> list_hints(ItemKind, std::uint64_t) const override { return hints; }
   void refresh(ItemKind, std::uint64_t) override { ++refreshes; }
   bool takes(mcp::Method method) const override {

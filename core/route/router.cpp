@@ -87,7 +87,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       ends_({reactor, call_table_, loop_, exchanges_, parking_, desk_, recorder_, answers_, asks_,
              attribution_, subscriptions_, draining_, hooks_.on_unanswered,
              [this](const CreatedTask &task) {
-               if (WireLane *lane = wires_.find(task.lane)) lane->cancel_task(task.id);
+               if (WireLane *lane = wires_.find(task.lane)) lane->tasks().cancel(task.id);
              }}),
       rounds_({call_table_, loop_, parking_, deadlines_, asks_, ends_,
                [this](Call &call) { calls_.repeat(call); },

@@ -1,7 +1,7 @@
 // A lane's queue of calls in order of arrival. The calls wait for a free slot or for the server.
 // The queue counts their total size; the messages themselves are in Call::parked.
 //
-// Owner: the lane. Used on the reactor thread.
+// Owner: the LaneQueue. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>

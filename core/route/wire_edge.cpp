@@ -114,7 +114,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     // The server may have finished a call that the client has cancelled, but it may send such a
     // result at any time.
     Attribution::finished(lane, parse_number(message.id()));
-    if (scan.kind == mcp::Kind::result) lane.cancel_stray_task(message[scan.result]);
+    if (scan.kind == mcp::Kind::result) lane.tasks().cancel_stray(message[scan.result]);
     return;
   }
   if (const AnswerForm *form = lane.answer_form()) {
@@ -125,7 +125,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     }
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
-  if (lane.denies_sessions(message)) {
+  if (lane.opening().denies_sessions(message)) {
     const bh_lane handle = lane.handle();
     exchange_failed(
         handle, e->id,
@@ -139,7 +139,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   const bh_lane handle = lane.handle();
   const bool doubtful = lane.answer_form() != nullptr && lane.answer_form()->is_foreign(message);
   needs_.answers.answered(*e->call, message);
-  if (WireLane *still = doubtful ? find(handle) : nullptr) still->recheck();
+  if (WireLane *still = doubtful ? find(handle) : nullptr) still->opening().recheck();
 }
 
 void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error,
@@ -153,7 +153,7 @@ void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Err
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
   needs_.answers.fail_by_server(*e->call, code::internal_error, text, BH_OUTCOME_ERROR);
   lane = error.code == BH_E_PROTOCOL ? find(handle) : nullptr;
-  if (lane != nullptr) lane->recheck();
+  if (lane != nullptr) lane->opening().recheck();
 }
 
 void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {
@@ -169,17 +169,17 @@ void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &m
     case mcp::Method::notifications_resources_updated:
       return needs_.subscriptions.updated(lane, message);
     case mcp::Method::notifications_cancelled:
-      if (lane.listen_cancelled(message)) return;
+      if (lane.subscriptions().cancelled(message)) return;
       return needs_.asks.cancelled(lane, message);
     case mcp::Method::notifications_subscriptions_acknowledged:
-      return lane.listen_acknowledged(message);
+      return lane.subscriptions().acknowledged(message);
     case mcp::Method::notifications_tools_list_changed:
-      return lane.list_changed(ItemKind::tool);
+      return lane.lists().changed(ItemKind::tool);
     case mcp::Method::notifications_prompts_list_changed:
-      return lane.list_changed(ItemKind::prompt);
+      return lane.lists().changed(ItemKind::prompt);
     case mcp::Method::notifications_resources_list_changed:
-      lane.list_changed(ItemKind::resource);
-      return lane.list_changed(ItemKind::resource_template);
+      lane.lists().changed(ItemKind::resource);
+      return lane.lists().changed(ItemKind::resource_template);
     case mcp::Method::notifications_tasks:
     case mcp::Method::notifications_tasks_status:
       // Clients poll their tasks. The notification may belong to a task of any client, and contains

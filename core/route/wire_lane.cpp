@@ -40,6 +40,18 @@ void remove_task_param(Splice *splice, const Message &request) {
 
 }  // namespace
 
+WireLane::WireLane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
+    : Lane(host, upstream, caps, session),
+      conversation_(upstream.def(), server_caps_, caps),
+      connection_(*this, host, *this),
+      opening_(*this, host, conversation_, connection_, *this),
+      tasks_(*this, host, conversation_, connection_),
+      lists_(*this, host, items_, conversation_, connection_, *this),
+      subscriptions_(*this, host, conversation_, connection_, lists_),
+      reconnects_(host, this, bh::callback<&WireLane::retry>(this)),
+      idle_(*this, host, *this),
+      queue_(*this, host) {}
+
 WireLane::~WireLane() {
   host_.reactor().forget(this);
 }
@@ -53,30 +65,15 @@ void WireLane::start() {
 
 void WireLane::connect() {
   state_ = LaneState::connecting;
-  edge_ = nullptr;
-  first_lists_ = 0;
+  conversation_.end();
   log_level_sent = -1;
-  list_failures_ = 0;
-  for (Listing &listing : listings_) listing = {};
-  ages_ = {};  // this connection's server may not have all of these lists
-  const std::string definition = upstream_.def().to_json();
-  bh_lane_info info{};
-  info.size = sizeof info;
-  info.server = bh::str(upstream_.name());
-  info.definition = bh::str(definition);
-  info.connect_timeout_ms = connect_timeout_ms();
-  bh_error error = bh::make_error();
-  handle_ = host_.register_wire(this);
-  wire_ = nullptr;
-  const bh_status status =
-      upstream_.connector->lane_open(upstream_.self, handle_, &info, &wire_, &error);
-  if (status != BH_OK) {
-    host_.forget_wire(handle_);
-    handle_ = 0;
-    return attempt_failed({status, std::string(bh::text(error))}, error.retry_after_ms);
-  }
+  lists_.reset();
+  std::uint32_t retry_after_ms = 0;
+  const Result<void> opened =
+      connection_.open(host_.register_wire(this), opening_.timeout_ms(), &retry_after_ms);
+  if (!opened) return attempt_failed(opened.error(), retry_after_ms);
   host_.lane_changed(*this);
-  open_conversation();
+  opening_.start();
 }
 
 void WireLane::become_ready() {
@@ -85,71 +82,24 @@ void WireLane::become_ready() {
   listed_ = true;
   recalled_ = false;
   reason_.clear();
-  ready_since_ns_ = host_.reactor().now_ns();
+  reconnects_.ready();
   host_.reactor().timer_cancel(grace_timer_);
-  host_.reactor().timer_cancel(retry_timer_);
-  grace_timer_ = retry_timer_ = 0;
+  grace_timer_ = 0;
   host_.items_changed(*this);
   host_.lane_ready(*this);
   host_.lane_changed(*this);
-  keep_list();
-  const bh_lane handle = handle_;
+  lists_.keep();
+  const bh_lane handle = connection_.handle();
   pump();
-  if (handle_ != handle) return;
-  watch_idleness();
+  if (connection_.handle() != handle) return;
+  idle_.watch();
   upstream_.fill_pool(*this);
 }
 
 // ---- sending ---------------------------------------------------------------------------------
 
-Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) {
-  Exchange *e = host_.exchanges().open();
-  if (e == nullptr) return nullptr;
-  e->purpose = purpose;
-  e->method = method;
-  e->start_ns = host_.reactor().now_ns();
-  attach(*e);
-  host_.arm(*e, timeout_ms);
-  return e;
-}
-
-// Returns false if the request was not sent; in this case, the exchange has ended. If the function
-// returns true, the exchange may have ended as well, because the response may arrive during the
-// call.
-bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
-                            std::uint32_t flags, std::span<const bh_header> headers) {
-  bh_lane_message message{};
-  message.size = sizeof message;
-  message.kind = BH_LANE_REQUEST;
-  message.exchange = e.id;
-  if (e.timeout_ms != 0) {
-    message.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
-  }
-  message.flags = flags;
-  message.part_count = count;
-  message.parts = parts;
-  message.headers = headers.data();
-  message.header_count = static_cast<std::uint32_t>(headers.size());
-  const std::uint64_t id = e.id;
-  e.sent = true;
-  if (e.takes_place) ++in_flight;
-  bh_error error = bh::make_error();
-  const bh_status status = upstream_.connector->lane_send(upstream_.self, wire_, &message, &error);
-  if (status == BH_OK) return true;
-  Exchange *still = host_.exchanges().get(id);
-  if (still == nullptr) return false;
-  const Error failure{status, std::string(bh::text(error))};
-  if (still->purpose == Purpose::call) {
-    host_.fail_call(*still->call, status == BH_E_LIMIT ? code::timeout : code::internal_error,
-                    about(failure.text), BH_OUTCOME_ERROR);
-  } else {
-    own_answer(*still, nullptr, {}, &failure);
-  }
-  return false;
-}
-
 void WireLane::submit(Exchange &e, const CallInHand &hand) {
-  last_use_ns_ = host_.reactor().now_ns();
+  idle_.used();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
     return send_call(e, hand);
   }
@@ -159,15 +109,17 @@ void WireLane::submit(Exchange &e, const CallInHand &hand) {
                            "server \"" + upstream_.name() + "\" is not available: " + reason_,
                            BH_OUTCOME_ERROR);
   }
-  if (wait(e, hand) && starts && !losing_) start_for_call();
+  if (queue_.add(e, hand) && starts && !losing_) start_for_call();
 }
 
 void WireLane::send_call(Exchange &e, const CallInHand &given) {
-  const bool same_generation = (e.call->request.reply.form != nullptr) == edge_->stateless();
-  e.call->task = task_role(*e.call, given);
-  const bool bridges = bridge_task(*e.call, same_generation);
-  e.call->connection = may_take_headers(upstream_.def()) ? 0 : handle_;
-  if (given.target.connection != 0 && given.target.connection != handle_) {
+  const ServerEdge &edge = *conversation_.edge();
+  const bool stateless = edge.stateless();
+  const bool same_generation = (e.call->request.reply.form != nullptr) == stateless;
+  e.call->task = tasks_.role(*e.call, given);
+  const bool bridges = ServerTasks::bridge(*e.call, same_generation);
+  e.call->connection = may_take_headers(upstream_.def()) ? 0 : connection_.handle();
+  if (given.target.connection != 0 && given.target.connection != connection_.handle()) {
     return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
   }
   // Requests that no policy evaluates have no members that could carry other data.
@@ -175,15 +127,15 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   const bool reduces = e.method == mcp::Method::resources_unsubscribe ||
                        (about_task && (bridges || e.method != mcp::Method::tasks_update));
   std::optional<CallInHand> reduced_hand;
-  if (reduces) reduced_hand = reduced(given);
+  if (reduces) reduced_hand = ServerTasks::reduced(given);
   const CallInHand &hand = reduces ? *reduced_hand : given;
   const mcp::Method method = bridges ? e.call->bridge->send : hand.message.scan->method;
   if (!takes(method)) {
-    if (!is_task_method(method)) return take_subscription(e);
-    return host_.fail_call(
-        *e.call, code::invalid_params,
-        about("MCP " + revision_ + " does not have " + std::string(mcp::to_string(method))),
-        BH_OUTCOME_ERROR);
+    if (!is_task_method(method)) return subscriptions_.take(e);
+    return host_.fail_call(*e.call, code::invalid_params,
+                           connection_.about("MCP " + conversation_.revision() + " does not have " +
+                                             std::string(mcp::to_string(method))),
+                           BH_OUTCOME_ERROR);
   }
   const mcp::Scan &scan = *hand.message.scan;
   const Digits id(e.id);
@@ -194,13 +146,14 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
   // A state without a token of the server was issued while the server had sessions.
   const std::string_view state = Repetition::of(hand.message).state;
-  if (edge_->stateless() ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
-    return host_.fail_call(*e.call, code::invalid_params,
-                           about("requestState is from before a change of the server's protocol "
-                                 "revision: send the request without it"),
-                           BH_OUTCOME_ERROR);
+  if (stateless ? !state.empty() && hand.state.empty() : !hand.state.empty()) {
+    return host_.fail_call(
+        *e.call, code::invalid_params,
+        connection_.about("requestState is from before a change of the server's protocol "
+                          "revision: send the request without it"),
+        BH_OUTCOME_ERROR);
   }
-  if (!state.empty() && edge_->stateless()) {
+  if (!state.empty() && stateless) {
     splice.replace(range_in(hand.message.bytes, state), hand.state);
   }
   if (!same_generation) {
@@ -210,11 +163,12 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   }
   // The server may ask for input while it responds, so its task is noted first.
   if (e.call->task == TaskRole::about) note_task(*e.call, hand.target.resolved.original_token);
-  const bool has_meta = remove_client_meta(&splice, hand.message, edge_->stateless());
-  e.call->answer_form = edge_->answer_form();
+  const bool has_meta = remove_client_meta(&splice, hand.message, stateless);
+  e.call->answer_form = edge.answer_form();
   e.call->declared = caps_;
   const bool tasks = e.call->task != TaskRole::none;
-  if (edge_->stateless()) meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
+  if (stateless)
+    conversation_.meta_for(e.call->session, tasks).add_to(&splice, hand.message, has_meta);
   std::string method_text;
   if (method != scan.method) {
     method_text.append("\"").append(mcp::to_string(method)).append("\"");
@@ -225,8 +179,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   }
   // A client of the same revision as the server repeats its request itself, unless each of the
   // server's requests must be evaluated. Otherwise, the gateway repeats the request.
-  const bool bridged = edge_->stateless() && e.call->request.reply.form == nullptr;
-  if (edge_->stateless() && !bridged && e.call->judges_inputs && may_be_repeated(e.method)) {
+  const bool bridged = stateless && e.call->request.reply.form == nullptr;
+  if (stateless && !bridged && e.call->judges_inputs && may_be_repeated(e.method)) {
     keep_for_input(*e.call, hand, caps_);
   }
   const bool repeats = bridged ? may_be_repeated(e.method) || e.call->bridge != nullptr
@@ -238,11 +192,12 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
                            BH_OUTCOME_ERROR);
   }
   if (e.call->input != nullptr) {
-    if (e.call->input->rounds != 0 && !edge_->stateless()) {
-      return host_.fail_call(*e.call, code::internal_error,
-                             about("the client's input is from before a change of the server's "
-                                   "protocol revision: send the request again"),
-                             BH_OUTCOME_ERROR);
+    if (e.call->input->rounds != 0 && !stateless) {
+      return host_.fail_call(
+          *e.call, code::internal_error,
+          connection_.about("the client's input is from before a change of the server's "
+                            "protocol revision: send the request again"),
+          BH_OUTCOME_ERROR);
     }
     splice.insert(scan.params.begin + 1, e.call->input->members);
   }
@@ -251,60 +206,17 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
   const std::uint32_t flags = mcp::is_read(method) ? BH_LANE_REPEATABLE : 0;
-  if (!edge_->stateless()) return void(send_request(e, parts, splice.count(), flags));
+  if (!stateless) return void(connection_.send_request(e, parts, splice.count(), flags));
   std::string name;
-  const auto headers =
-      headers_for(*edge_, {method, mcp::to_string(method),
-                           mcp::unquote(hand.target.resolved.original_token, &name),
-                           hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
+  const auto headers = conversation_.headers_for(
+      edge,
+      {method, mcp::to_string(method), mcp::unquote(hand.target.resolved.original_token, &name),
+       hand.arguments.empty() ? hand.message[scan.arguments] : hand.arguments});
   if (!headers) {
-    return host_.fail_call(*e.call, code::invalid_params, about(headers.error().text),
+    return host_.fail_call(*e.call, code::invalid_params, connection_.about(headers.error().text),
                            BH_OUTCOME_ERROR);
   }
-  send_request(e, parts, splice.count(), flags, *headers);
-}
-
-// Composes headers if the connection may carry headers. A connection that cannot carry them ignores
-// them.
-Result<std::span<const bh_header>> WireLane::headers_for(const ServerEdge &edge,
-                                                         const RequestHeaders::Values &values) {
-  if (!edge.stateless() || !may_take_headers(upstream_.def())) return std::span<const bh_header>{};
-  return headers_.of(StatelessServerEdge::revision, values);
-}
-
-std::span<const bh_header> WireLane::headers_for(const ServerEdge &edge, mcp::Method method) {
-  return headers_for(edge, {method, mcp::to_string(method), {}, {}})
-      .value_or(std::span<const bh_header>{});
-}
-
-std::string WireLane::about(std::string_view text) const {
-  const std::string name = "server \"" + upstream_.name() + "\"";
-  return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
-}
-
-// Queues the exchange. If a limit is reached, fails its call with an error and returns false. If
-// the queue is empty, a request may wait regardless of its size.
-bool WireLane::wait(Exchange &e, const CallInHand &hand) {
-  const Limits &limits = host_.limits();
-  const std::uint64_t bytes = hand.message.size() + hand.arguments.size();
-  const char *bound = nullptr;
-  if (queue_.size() >= limits.queued_per_server) {
-    bound = "limits.queued_per_server";
-  } else if (!queue_.empty() && queue_.bytes() + bytes > limits.write_queue_bytes) {
-    bound = "limits.write_queue_bytes";
-  }
-  if (bound != nullptr) {
-    host_.fail_call(*e.call, code::timeout,
-                    "server \"" + upstream_.name() +
-                        "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
-                        std::to_string(queue_.bytes()) + " bytes are already queued (" + bound +
-                        ")",
-                    BH_OUTCOME_ERROR);
-    return false;
-  }
-  queue_in_lane(*e.call, hand);
-  queue_.push({e.id, bytes});
-  return true;
+  connection_.send_request(e, parts, splice.count(), flags, *headers);
 }
 
 void WireLane::pump() {
@@ -312,8 +224,8 @@ void WireLane::pump() {
   pumping_ = true;
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
-    Exchange *e = host_.exchanges().get(queue_.pop().exchange);
-    if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+    Exchange *e = queue_.take();
+    if (e == nullptr) continue;
     const std::unique_ptr<ParkedCall> parked = take_from_lane(*e->call);
     send_call(*e, parked->in_hand());
   }
@@ -323,79 +235,47 @@ void WireLane::pump() {
 void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) {
   if (!sent) {
-    queue_.erase_if([exchange](std::uint64_t waiting) { return waiting == exchange; });
+    queue_.remove(exchange);
     return;
   }
-  if (handle_ == 0) return;
-  const Digits id(exchange);
-  if (reason_scan != nullptr) {
-    const std::string text = compose_cancelled(id.view(), reason, *reason_scan);
-    const bh_str part = bh::str(text);
-    send(BH_LANE_NOTIFICATION, &part, 1);
-  } else {
-    const bh_str parts[] = {
-        bh::str(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)"),
-        bh::str(id.view()), bh::str("}}")};
-    send(BH_LANE_NOTIFICATION, parts, 3);
-  }
-  abandon(exchange);
+  connection_.retract(exchange, reason, reason_scan);
 }
 
 void WireLane::abandon(std::uint64_t exchange) {
-  if (handle_ != 0) upstream_.connector->lane_abandon(upstream_.self, wire_, exchange);
+  connection_.abandon(exchange);
 }
 
 void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) {
-  if (handle_ == 0) return;
-  bh_lane_message message{};
-  message.size = sizeof message;
-  message.kind = kind;
-  message.part_count = count;
-  message.parts = parts;
-  bh_error error = bh::make_error();
-  if (upstream_.connector->lane_send(upstream_.self, wire_, &message, &error) != BH_OK) {
-    host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                               "\": a message was lost: " + std::string(bh::text(error)));
-  }
+  connection_.send(kind, parts, count);
 }
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
   if (!takes(method)) {
     // Other methods, such as logging/setLevel, have no counterpart.
-    if (method != mcp::Method::logging_set_level) listening_.watches_changed();
+    if (method != mcp::Method::logging_set_level) subscriptions_.listening().watches_changed();
     return;
   }
-  Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
+  Exchange *e = connection_.own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
-  send_own(*e, meta_for(nullptr).added_to(params), headers_for(*edge_, method));
-}
-
-void WireLane::send_own(Exchange &e, std::string_view params, std::span<const bh_header> headers) {
-  const Digits id(e.id);
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
-                          bh::str(id.view()),
-                          bh::str(R"(,"method":")"),
-                          bh::str(mcp::to_string(e.method)),
-                          bh::str(R"(","params":)"),
-                          bh::str(params),
-                          bh::str("}")};
-  send_request(e, parts, 7, 0, headers);
+  connection_.send_own(*e, conversation_.meta_for(nullptr).added_to(params), 0,
+                       conversation_.headers_for(*conversation_.edge(), method));
 }
 
 void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view message,
                           const Error *error, std::uint32_t retry_after_ms) {
-  retry_after_ms_ = retry_after_ms;
   const Purpose purpose = e.purpose;
   const mcp::Method method = e.method;
   const std::uint64_t id = e.id;
   const auto kind = static_cast<ItemKind>(e.list_kind);
   host_.drop(e);
-  if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
-  if (purpose == Purpose::listen) return listen_answered(id, scan, message, error);
+  if (purpose == Purpose::list) return lists_.answered(kind, scan, message, error, retry_after_ms);
+  if (purpose == Purpose::listen) return subscriptions_.answered(id, scan, message, error);
   const bool discovered = purpose == Purpose::quiet && method == mcp::Method::server_discover;
-  if (discovered) return rechecked(scan, message, error);
-  if (purpose == Purpose::handshake) opening_answered(id, scan, message, error);
+  if (discovered) return opening_.rechecked(scan, message, error);
+  if (purpose == Purpose::handshake) {
+    opening_.answered(id, scan, message, error, retry_after_ms);
+  }
 }
 
 }  // namespace bulkhead

@@ -55,7 +55,7 @@ struct Watched : LaneWorld {
         R"({"notifications":{)" +
         lists + R"("resourceSubscriptions":)" + uris +
         R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":)" + std::to_string(id) + "}}}");
-    lane->listen_acknowledged(m.get());
+    lane->subscriptions().acknowledged(m.get());
   }
   // Makes a client's resources/subscribe request.
   Call &subscribe(const std::string &uri) {
@@ -244,7 +244,7 @@ TEST_CASE("a list that could not be read after a change is read when a client re
   w.acknowledges(w.listen(), "[]", R"("toolsListChanged":true,"promptsListChanged":true,)");
   const ItemKind kind = GENERATE(ItemKind::tool, ItemKind::prompt);
   const std::string method(facts(kind).list_method_text);
-  w.lane->list_changed(kind);
+  w.lane->lists().changed(kind);
   w.refuse(method, R"({"code":-32603,"message":"busy"})");
   w.sent.clear();
   const std::uint64_t now = w.loop->now_ns();

@@ -1,149 +1,22 @@
-// The lists of a server: reading their pages, handling changes, and inheriting the lists of a
-// former definition.
+// The lists of a server, as far as they concern the lane's state: failures, calls that wait for a
+// list, and inheriting the lists of a former definition.
 #include <utility>
 
 #include "route/kept_list.hpp"
 #include "route/lane_host.hpp"
-#include "route/splice.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
-namespace {
 
-constexpr std::uint32_t max_pages = 10'000;
-constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
-
-// Removes the page that starts at item `second` if it is identical to the page that starts at item
-// `first`.
-void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
-  const auto bytes_from = [list](std::size_t item) {
-    return item < list->items.size() ? list->items[item].raw.begin
-                                     : static_cast<std::uint32_t>(list->bytes.size());
-  };
-  const std::string_view bytes = list->bytes;
-  const std::uint32_t at = bytes_from(second);
-  if (bytes.substr(bytes_from(first), at - bytes_from(first)) != bytes.substr(at)) return;
-  list->bytes.resize(at);
-  list->items.resize(second);
-}
-
-}  // namespace
-
-void WireLane::start_listing(ItemKind kind) {
-  Listing &listing = listings_[static_cast<std::size_t>(kind)];
-  if (listing.running) {
-    listing.again = true;  // one more listing afterwards, however many changes were reported
-    return;
-  }
-  const bool first = listing.first;
-  listing = {};
-  listing.first = first;
-  listing.running = true;
-  request_page(kind, {});
-}
-
-void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
-  Exchange *e =
-      own_exchange(Purpose::list, facts(kind).list_method, host_.limits().request_timeout_ms);
-  if (e == nullptr) return listing_done(kind, false);
-  e->list_kind = static_cast<std::uint8_t>(kind);
-  listings_[static_cast<std::size_t>(kind)].cursor = cursor_token;
-  const Digits id(e->id);
-  std::string text = R"({"jsonrpc":"2.0","id":)";
-  text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
-  std::string params;
-  if (!cursor_token.empty()) params.append(R"({"cursor":)").append(cursor_token).append("}");
-  params = meta_for(nullptr).added_to(params);
-  if (!params.empty()) text.append(R"(,"params":)").append(params);
-  text.append("}");
-  const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, BH_LANE_REPEATABLE, headers_for(*edge_, facts(kind).list_method));
-}
-
-void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
-                             const Error *error) {
-  Listing &listing = listings_[static_cast<std::size_t>(kind)];
-  const std::string method(facts(kind).list_method_text);
-  std::string failure;
-  if (error != nullptr) {
-    failure = error->text;
-  } else if (scan->kind == mcp::Kind::error) {
-    failure = method + " failed: " + std::string(scan->error.in(message).substr(0, 300));
-  } else {
-    const std::size_t page_at = listing.incoming.items.size();
-    const ListHints hints = ListHints::of(*scan, message);
-    listing.hints = listing.pages == 0 ? hints : listing.hints.with(hints);
-    auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
-                            &listing.incoming);
-    // A server that ignores cursors returns the cursor that it has just received, and would send
-    // its only page forever.
-    const bool again =
-        next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
-    if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
-    if (next.has_value() && next->has_value() && !again && ++listing.pages < max_pages) {
-      listing.page_at = page_at;
-      return request_page(kind, **next);
-    }
-    if (!next.has_value()) failure = next.error().text;
-  }
-  if (!failure.empty()) {
-    host_.log(BH_LOG_WARN, about(failure));
-    // A server without its tools is unusable, so the lane fails visibly and retries instead of
-    // becoming ready without tools. The list is first requested again on the same connection,
-    // because a new connection would restart the server's warm-up.
-    if (kind == ItemKind::tool && listing.first) {
-      if (list_failures_++ < max_list_failures) return retry_list(failure);
-      return attempt_failed({BH_E_PROTOCOL, failure}, retry_after_ms_);
-    }
-  }
-  listing_done(kind, failure.empty());
-}
-
-void WireLane::retry_list(const std::string &reason) {
-  listings_[static_cast<std::size_t>(ItemKind::tool)].running = false;
+void WireLane::tools_failed(const std::string &reason, bool again, std::uint32_t retry_after_ms) {
+  if (!again) return attempt_failed({BH_E_PROTOCOL, reason}, retry_after_ms);
   state_ = LaneState::waiting;
   settled_ = true;
   reason_ = reason;
-  ++failures_;
-  schedule_retry(retry_after_ms_);
+  reconnects_.failed();
+  reconnects_.schedule(retry_after_ms);
   host_.lane_changed(*this);
-}
-
-void WireLane::listing_done(ItemKind kind, bool ok) {
-  Listing &listing = listings_[static_cast<std::size_t>(kind)];
-  ItemList &items = items_[static_cast<std::size_t>(kind)];
-  listing.running = false;
-  const bool first = std::exchange(listing.first, false);
-  std::vector<std::string> removed;
-  ListAge &age = ages_[static_cast<std::size_t>(kind)];
-  const std::uint64_t now = host_.reactor().now_ns();
-  ok ? age.received(listing.hints, now) : age.failed(now);
-  const bool annotated = kind == ItemKind::tool && edge_ != nullptr && edge_->stateless();
-  if (ok && annotated && may_take_headers(upstream_.def())) {
-    headers_.use_tools(&listing.incoming,
-                       [&](const std::string &text) { removed.push_back(text); });
-  }
-  if (ok && !(items == listing.incoming)) {
-    for (const std::string &text : removed) host_.log(BH_LOG_WARN, about(text));
-    if (items.left_out != listing.incoming.left_out) report_left_out(kind, listing.incoming);
-    items = std::move(listing.incoming);
-    items.bytes.shrink_to_fit();
-    items.items.shrink_to_fit();
-    if (kind == ItemKind::tool) host_.tools_listed(*this);
-    if (!first) {
-      host_.items_changed(*this);
-      host_.lane_changed(*this);
-      keep_list();
-    }
-  } else if (!ok && first) {
-    items = {};
-  }
-  listing.incoming = {};
-  if (first && first_lists_ != 0 && --first_lists_ == 0) become_ready();
-  const bool again = listing.again && handle_ != 0;
-  if (again) start_listing(kind);
-  if (kind == ItemKind::tool && !again) release_held();
 }
 
 bool WireLane::renew_headers(Exchange &e) {
@@ -155,48 +28,25 @@ bool WireLane::renew_headers(Exchange &e) {
     if (std::exchange(e.sent, false) && e.takes_place) --in_flight;
     held_.push_back(e.id);
   }
-  list_changed(ItemKind::tool);
+  lists_.changed(ItemKind::tool);
   if (renews) pump();
   return renews;
 }
 
-// Called when the list of tools has been read again or could not be read. Sends the held calls
-// again. Calls that have ended in the meantime no longer have an exchange.
-void WireLane::release_held() {
+// Sends the held calls again. Calls that have ended in the meantime no longer have an exchange.
+void WireLane::tools_read() {
   for (const std::uint64_t id : std::exchange(held_, {})) {
     const Exchange *e = host_.exchanges().get(id);
     if (e != nullptr && e->lane == this && e->call != nullptr) host_.send_again(*e->call);
   }
 }
 
-// Logs only the first name, because the status contains all of them ("not offered").
-void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
-  if (list.left_out.empty()) return;
-  host_.log(BH_LOG_WARN, about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
-                               "\" is not offered: its " + std::string(facts(kind).key) +
-                               " contains control or invisible characters (" +
-                               std::to_string(list.left_out.size()) + " in total)"));
-}
-
-void WireLane::list_changed(ItemKind kind) {
-  if (opened()) start_listing(kind);
-}
-
 std::optional<ListHints> WireLane::list_hints(ItemKind kind, std::uint64_t now_ns) const {
-  if (state_ != LaneState::ready || edge_ == nullptr) return ListHints{};
-  const bool has = kind == ItemKind::tool     ? server_caps_.tools
-                   : kind == ItemKind::prompt ? server_caps_.prompts
-                                              : server_caps_.resources;
-  if (!has) return std::nullopt;
-  if (!edge_->stateless()) return ListHints{};
-  return ages_[static_cast<std::size_t>(kind)].hints(listening_.reports(kind), now_ns);
+  return lists_.hints(kind, subscriptions_.listening().reports(kind), now_ns);
 }
 
 void WireLane::refresh(ItemKind kind, std::uint64_t now_ns) {
-  if (state_ != LaneState::ready || edge_ == nullptr || !edge_->stateless()) return;
-  const std::size_t at = static_cast<std::size_t>(kind);
-  if (listings_[at].running) return;
-  if (ages_[at].needs_refresh(listening_.reports(kind), now_ns)) start_listing(kind);
+  lists_.refresh(kind, subscriptions_.listening().reports(kind), now_ns);
 }
 
 void WireLane::inherit(const Lane &former) {
@@ -228,27 +78,14 @@ void WireLane::recall() {
   host_.items_changed(*this);
 }
 
-// The lists from a client's own connection belong to that client and are not stored.
-void WireLane::keep_list() {
-  if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
-  const std::string text =
-      upstream_.protocol.stamped(kept_list_text(server_caps_, instructions_, items_));
-  if (upstream_.keep_list(caps_, text)) {
-    host_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
-  }
-}
-
-// Newly hidden tools are removed immediately, even from a list that is still being received. Tools
-// that are no longer hidden appear when the server sends a new list.
+// Newly hidden tools are removed immediately. Tools that are no longer hidden appear when the
+// server sends a new list.
 void WireLane::redefined() {
-  const auto tools = static_cast<std::size_t>(ItemKind::tool);
-  Listing &listing = listings_[tools];
-  if (hide_tools(upstream_.def(), &listing.incoming)) listing.page_at = 0;
-  if (hide_tools(upstream_.def(), &items_[tools])) {
+  if (lists_.hide()) {
     host_.items_changed(*this);
     host_.lane_changed(*this);
   }
-  list_changed(ItemKind::tool);
+  lists_.changed(ItemKind::tool);
   pump();
 }
 

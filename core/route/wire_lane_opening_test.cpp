@@ -297,7 +297,7 @@ TEST_CASE(
   w.answer("server/discover", discovered);
   w.list();
   w.call();
-  w.lane->recheck();
+  w.lane->opening().recheck();
   w.refuse("server/discover", error);
   CHECK(w.opened == (reopens ? 2 : 1));
   CHECK((w.lane->state() == LaneState::ready) == !reopens);
@@ -362,8 +362,8 @@ TEST_CASE("a server over HTTP that was replaced by one of sessions is opened aga
   w.answer("server/discover", discovered);
   w.list();
   w.sent.clear();
-  w.lane->recheck();
-  w.lane->recheck();
+  w.lane->opening().recheck();
+  w.lane->opening().recheck();
   CHECK(w.methods() == Texts{R"("server/discover")"});
   SECTION("it was not") {
     w.answer("server/discover", discovered);
@@ -383,7 +383,7 @@ TEST_CASE("a server over HTTP that was replaced by one of sessions is opened aga
     CHECK(w.lane->state() == LaneState::ready);
     CHECK(w.revision == "2025-06-18");
     w.sent.clear();
-    w.lane->recheck();  // nothing to check
+    w.lane->opening().recheck();  // nothing to check
     CHECK(w.sent.empty());
   }
   upstream.remove(w.lane);
@@ -402,7 +402,7 @@ TEST_CASE("a server over HTTP that was replaced by one without sessions is opene
     w.lane = static_cast<WireLane *>(upstream.lane_for(0, 0));
     w.get_ready();
     const Scanned m(R"({"jsonrpc":"2.0","id":1,"error":)" + error + "}");
-    const bool out = w.lane->denies_sessions(m.get());
+    const bool out = w.lane->opening().denies_sessions(m.get());
     if (out) w.lane->reopen();
     CHECK(w.opened == (out ? 2 : 1));
     while (!upstream.lanes().empty()) upstream.remove(upstream.lanes().back().get());
@@ -507,7 +507,7 @@ TEST_CASE("a list whose changes the server reports stays up to date") {
   const Scanned acknowledged(
       R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":)" +
       std::to_string(listen->id) + "}}}");
-  w.lane->listen_acknowledged(acknowledged.get());
+  w.lane->subscriptions().acknowledged(acknowledged.get());
   CHECK(w.lane->list_hints(ItemKind::tool, later)->ttl_ms == 2'000);
   w.sent.clear();
   w.lane->refresh(ItemKind::tool, later);

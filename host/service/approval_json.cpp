@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
@@ -12,6 +13,7 @@ namespace bulkhead::program {
 namespace {
 
 using bh::json::append_member;
+using bh::json::trimmed;
 
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
 
@@ -59,13 +61,6 @@ std::optional<std::uint64_t> number_of(std::string_view value) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
   if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 // Returns an error if the body is not a JSON object, contains duplicate members, or contains

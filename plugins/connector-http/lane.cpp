@@ -214,12 +214,6 @@ void Lane::send_queued() {
   }
 }
 
-void Lane::fail_queued(const bh_error &error) {
-  std::deque<Queued> queue = std::exchange(queue_, {});
-  queued_bytes_ = 0;
-  for (const Queued &q : queue) fail_exchange(q.exchange, error);
-}
-
 // Makes other messages wait until the POST has finished; see expect_initialized_.
 void Lane::hold_for(Post *post) {
   expect_initialized_ = false;

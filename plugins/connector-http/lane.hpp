@@ -102,7 +102,6 @@ class Lane {
   bh_status start_post(const bh_lane_message &message, const LaneHeaders &headers, bh_error *error);
   bh_status enqueue(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
   void send_queued();
-  void fail_queued(const bh_error &error);
   void remove(Post &post) noexcept;
   void fail_exchange(std::uint64_t exchange, const bh_error &error);
   void go_down(const bh_error &error);

@@ -8,16 +8,6 @@
 namespace connector_stdio {
 namespace {
 
-// Blocks SIGPIPE in this thread, so that writing to a child that has exited fails with EPIPE.
-// Blocking the signal does not change the signal dispositions of the embedding program. Children
-// start with an empty signal mask.
-void block_pipe_signal() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
 Lane &lane_of(void *p) {
   return *static_cast<Lane *>(p);
 }
@@ -68,7 +58,8 @@ void ConnectorStdio::stop() noexcept {
 
 bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_info, void **out,
                                     bh_error *error) {
-  if (!std::exchange(pipe_signal_blocked_, true)) block_pipe_signal();
+  // Children start with an empty signal mask.
+  if (!std::exchange(pipe_signal_blocked_, true)) stdio_lines::block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
   lanes_.reserve(lanes_.size() + 1);  // the push_back below must not throw
   const bh_status status = lane->open(lane_info, error);

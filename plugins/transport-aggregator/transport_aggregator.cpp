@@ -10,9 +10,9 @@
 
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <utility>
 
+#include "stdio-lines/line_writer.hpp"
 #include "transport-aggregator/replies.hpp"
 
 namespace transport_aggregator {
@@ -20,14 +20,6 @@ namespace {
 
 using bh::aggregator::Codec;
 using bh::aggregator::FrameCutter;
-
-// Blocks SIGPIPE in this thread, so that a write to a disconnected client fails with EPIPE.
-void block_pipe_signal() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
 
 template <class Number>
 bool read_number(const rapidjson::Value &root, const char *name, Number *out) {
@@ -121,7 +113,7 @@ bh_status TransportAggregator::listen(bh_error *error) {
 }
 
 void TransportAggregator::begin() {
-  block_pipe_signal();
+  stdio_lines::block_pipe_signal();
   // Reads the flags of the two descriptors before changing them, because the descriptors may refer
   // to the same open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
@@ -346,7 +338,7 @@ void TransportAggregator::unwatch() noexcept {
 // The host calls stop() after it has forwarded all responses. The last responses may still be in
 // the queue.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // this may be another thread
+  stdio_lines::block_pipe_signal();  // this may be another thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          bh::monotonic_ns() < end) {

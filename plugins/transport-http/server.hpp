@@ -104,7 +104,6 @@ class Server final : public ConnectionOwner {
   };
   bh_status hand_over(const Delivery &with, std::string_view body, bh_delivery *out);
   void deliver(Connection &c, Session &session, const RequestFeed &feed, bool fresh);
-  void settle_fresh(Connection &c, Session &session, std::uint64_t number, bool initialize);
   void get(Connection &c, const RequestFeed &feed);
   void open_general(Connection &c, Session &session, std::uint32_t after);
   void resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after);

@@ -1,36 +1,41 @@
-// Determines what a call has to do with tasks at the lane's server.
+#include "route/server_tasks.hpp"
+
 #include <algorithm>
 #include <memory>
 
+#include "mcp/json_names.hpp"
+#include "mcp/methods.hpp"
+#include "route/lane_host.hpp"
+#include "route/repeated_request.hpp"
 #include "route/session.hpp"
-#include "route/splice.hpp"
+#include "route/task_answers.hpp"
 #include "route/task_ids.hpp"
-#include "route/upstream.hpp"
-#include "route/wire_lane.hpp"
 
 namespace bulkhead {
 
 // A client of the other generation gets a task only if it has requested one (2025-11-25), or
 // declares the extension and the tool supports tasks (2026-07-28).
-TaskRole WireLane::task_role(const Call &call, const CallInHand &hand) const {
+TaskRole ServerTasks::role(const Call &call, const CallInHand &hand) const {
   if (is_task_method(call.method)) return TaskRole::about;
   if (call.method != mcp::Method::tools_call || call.session == nullptr) return TaskRole::none;
   const bool client_stateless = call.request.reply.form != nullptr;
   const bool declares = client_stateless && (call.session->caps & cap::tasks) != 0;
   const bool requests = !client_stateless && call.session->revision == newest_revision &&
                         !hand.message.scan->task.empty();
-  if (edge_->stateless()) return declares || requests ? TaskRole::may_create : TaskRole::none;
+  if (conversation_.stateless())
+    return declares || requests ? TaskRole::may_create : TaskRole::none;
   if (!runs_session_tasks()) return TaskRole::none;
   const bool creates = requests || (declares && tool_supports_tasks(hand.target.resolved));
   return creates ? TaskRole::creates : TaskRole::none;
 }
 
-bool WireLane::runs_session_tasks() const {
-  return !edge_->stateless() && revision_ == revisions.back() && server_caps_.tool_tasks;
+bool ServerTasks::runs_session_tasks() const {
+  return conversation_.has_sessions() && conversation_.revision() == revisions.back() &&
+         lane_.server_caps().tool_tasks;
 }
 
-bool WireLane::tool_supports_tasks(const Resolved &tool) const {
-  const ItemList &list = items(ItemKind::tool);
+bool ServerTasks::tool_supports_tasks(const Resolved &tool) const {
+  const ItemList &list = lane_.items(ItemKind::tool);
   if (tool.item >= list.items.size()) return false;
   const ItemList::Item &item = list.items[tool.item];
   if (item.hash != tool.definition_hash) return false;
@@ -40,7 +45,7 @@ bool WireLane::tool_supports_tasks(const Resolved &tool) const {
   return support == R"("optional")" || support == R"("required")";
 }
 
-bool WireLane::bridge_task(Call &call, bool same_generation) {
+bool ServerTasks::bridge(Call &call, bool same_generation) {
   if (same_generation || call.task == TaskRole::none) {
     call.bridge = nullptr;
     return false;
@@ -52,7 +57,7 @@ bool WireLane::bridge_task(Call &call, bool same_generation) {
   return true;
 }
 
-CallInHand WireLane::reduced(const CallInHand &hand) {
+CallInHand ServerTasks::reduced(const CallInHand &hand) {
   const std::string text = reduced_request(hand.message);
   mcp::Scan scan;
   mcp::ScanError error;
@@ -63,40 +68,43 @@ CallInHand WireLane::reduced(const CallInHand &hand) {
   return out;
 }
 
-void WireLane::cancel_task(std::string_view id) {
+void ServerTasks::cancel(std::string_view id) {
   std::string scratch;
   const std::string_view name = mcp::unquote(id, &scratch);
-  task_notes.forget(name);
+  lane_.task_notes.forget(name);
   constexpr mcp::Method method = mcp::Method::tasks_cancel;
-  if (state_ != LaneState::ready || !takes(method)) return;
-  if (!edge_->stateless() && !server_caps_.task_cancel) return;
+  if (lane_.state() != LaneState::ready || !conversation_.takes(method)) return;
+  if (!conversation_.stateless() && !lane_.server_caps().task_cancel) return;
   if (open_cancels() >= max_cancels) return;
-  Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
+  Exchange *e = wire_.own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   e->takes_place = false;
   cancels_.push_back(e->id);
-  const auto headers = headers_for(*edge_, {method, mcp::to_string(method), name, {}});
-  send_own(*e, meta_for(nullptr, true).added_to(R"({"taskId":)" + std::string(id) + "}"),
-           headers.value_or(std::span<const bh_header>{}));
+  const auto headers =
+      conversation_.headers_for(*conversation_.edge(), {method, mcp::to_string(method), name, {}});
+  const RequestMeta &meta = conversation_.meta_for(nullptr, true);
+  wire_.send_own(*e, meta.added_to(R"({"taskId":)" + std::string(id) + "}"), 0,
+                 headers.value_or(std::span<const bh_header>{}));
 }
 
-std::size_t WireLane::open_cancels() {
+std::size_t ServerTasks::open_cancels() {
   std::erase_if(cancels_,
                 [this](std::uint64_t id) { return host_.exchanges().get(id) == nullptr; });
   return cancels_.size();
 }
 
-void WireLane::cancel_stray_task(std::string_view result) {
-  if (edge_ == nullptr) return;
-  if (!edge_->stateless() && !runs_session_tasks()) return;
-  const TaskRole role = edge_->stateless() ? TaskRole::may_create : TaskRole::creates;
+void ServerTasks::cancel_stray(std::string_view result) {
+  if (conversation_.edge() == nullptr) return;
+  if (!conversation_.stateless() && !runs_session_tasks()) return;
+  const TaskRole role = conversation_.stateless() ? TaskRole::may_create : TaskRole::creates;
   if (!describes_task(role, mcp::Method::tools_call, result)) return;
   const TaskIdPlaces places = task_ids_in(role, mcp::Method::tools_call, result);
   std::string scratch;
   if (places.count == 0) return;
   const std::string_view id = places.tokens[0];
-  if (id.size() > TaskIds::max_id || task_notes.find(mcp::unquote(id, &scratch)) != nullptr) return;
-  cancel_task(id);
+  if (id.size() > TaskIds::max_id || lane_.task_notes.find(mcp::unquote(id, &scratch)) != nullptr)
+    return;
+  cancel(id);
 }
 
 }  // namespace bulkhead
