@@ -377,8 +377,10 @@ class Runner final : public link::Channel::Receiver {
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
     const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
     if (report) return send_control(control::applied, to_bytes(*report), 0, number);
-    send_control(control::applied, report.error().text,
-                 static_cast<std::uint32_t>(report.error().code), number);
+    // The supervisor must restore the previous profile, whatever the reason is: a policy plugin can
+    // return any status.
+    send_control(control::applied, report.error().text, static_cast<std::uint32_t>(BH_E_INVALID),
+                 number);
   }
 
   void answer_approvals(const link::Frame &asked, std::string_view payload) {

@@ -36,8 +36,7 @@ enum Kind : std::uint16_t {
   stop,           // orderly shutdown
   status_wanted,  // response: status
   // Compartments with servers. value: a sequence number; payload: archived ServerSettings;
-  // response:
-  // settings_taken.
+  // response: settings_taken.
   settings,
   apply,  // endpoint only; value: a sequence number; payload: archived Apply; response: applied
   ping,   // checks that the compartment is responsive; response: pong

@@ -53,29 +53,20 @@ void keep(const Paths &was, Paths *is, bool also_missing) {
   }
 }
 
-// Returns the device and inode of the folder that a view protects because of this path, after "own"
-// if it is the folder itself, and after "in" if it is the folder of a file or of a missing path.
-// Returns an empty string if there is no such folder.
+// Returns the device and inode of a folder, or an empty string if there is none.
 std::string folder_id(const std::string &path) {
   struct stat info{};
-  const bool own = ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  const std::string folder = path.substr(0, path.rfind('/'));
-  if (!own && (folder.empty() || ::stat(folder.c_str(), &info) != 0)) return {};
-  return (own ? "own " : "in ") + std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
+  return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
 }
 
 // A mount disappears from all views when its folder is deleted, so a new folder at the same path is
-// not protected. If a path was missing and is a folder now, it was created where it is protected.
-bool is_new_folder(const std::string &was, const std::string &is) {
-  return !was.empty() && !is.empty() && was[0] == is[0] && was != is;
-}
-
+// not protected. The folders above it are mount points in views that can change them.
 bool has_new_folder(const Profile &now, const Profile &next) {
-  const auto &known = now.protected_folders;
-  return std::any_of(next.protected_folders.begin(), next.protected_folders.end(),
+  return std::any_of(now.protected_folders.begin(), now.protected_folders.end(),
                      [&](const auto &folder) {
-                       const auto was = known.find(folder.first);
-                       return was != known.end() && is_new_folder(was->second, folder.second);
+                       const auto is = next.protected_folders.find(folder.first);
+                       return is != next.protected_folders.end() && is->second != folder.second;
                      });
 }
 
@@ -92,7 +83,7 @@ std::vector<std::string> all_programs(const Profile &profile) {
 void add_targets(std::vector<std::string> *paths) {
   for (std::size_t i = 0, named = paths->size(); i < named; ++i) {
     std::error_code error;
-    std::string real = std::filesystem::canonical((*paths)[i], error).string();
+    std::string real = std::filesystem::weakly_canonical((*paths)[i], error).string();
     if (!error && !has(*paths, real)) paths->push_back(std::move(real));
   }
 }
@@ -110,18 +101,26 @@ void keep_protected(const Profile &now, Profile *next, bool kept_connector) {
   keep(now.own_paths, &next->own_paths, false);
   keep(now.programs, &next->programs, kept_connector || left_tool);
   note_protected_folders(next);
+  // Views do not protect a folder that is deleted now and created again later.
+  next->protected_folders.insert(now.protected_folders.begin(), now.protected_folders.end());
 }
 
 void protect_also(const Profile &other, Profile *profile) {
   keep(other.own_paths, &profile->own_paths, true);
   keep(other.programs, &profile->programs, true);
-  note_protected_folders(profile);
+  for (const auto &[folder, id] : other.protected_folders) profile->protected_folders[folder] = id;
 }
 
 void note_protected_folders(Profile *profile) {
   profile->protected_folders.clear();
   for (const Paths &paths : {all_own_paths(*profile), all_programs(*profile)}) {
-    for (const std::string &path : paths) profile->protected_folders[path] = folder_id(path);
+    for (std::string path : paths) {
+      for (; path.size() > 1; path.erase(path.rfind('/'))) {
+        const std::string id = folder_id(path);
+        if (!id.empty() && !profile->protected_folders.emplace(path, id).second) break;
+        if (path.rfind('/') == path.npos) break;
+      }
+    }
   }
 }
 

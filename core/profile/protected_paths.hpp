@@ -13,18 +13,19 @@ namespace bulkhead {
 std::vector<std::string> all_own_paths(const Profile &profile);
 std::vector<std::string> all_programs(const Profile &profile);
 
-// Adds the real paths of paths that contain symbolic links. Without them, a reload would not notice
-// that a link leads to a file that is not protected yet (protects_more()).
+// Adds the real paths of paths that contain symbolic links, also of missing paths. Without them, a
+// reload would not notice that a link leads to a file that is not protected yet (protects_more()).
 void add_targets(std::vector<std::string> *paths);
 
-// Sets Profile::protected_folders.
+// Sets Profile::protected_folders for the views of servers that start now.
 void note_protected_folders(Profile *profile);
 
 // Changes `next` for a reload: paths of settings that it cannot change stay as they are in `now`,
 // and the current targets of links among them are added. Paths that `next` no longer names stay
 // protected if they exist, because the code of a removed plugin can still be mapped from its file.
 // Missing programs also stay protected in the reload that removes their plugin, and if the reload
-// keeps the connector of a server type that `next` removes or replaces (`kept_connector`).
+// keeps the connector of a server type that `next` removes or replaces (`kept_connector`). Of
+// folders that are missing now, the identity is that of `now`.
 void keep_protected(const Profile &now, Profile *next, bool kept_connector);
 
 // Adds the paths of another profile to those of `profile`. For a profile that was rejected after
@@ -32,7 +33,7 @@ void keep_protected(const Profile &now, Profile *next, bool kept_connector);
 void protect_also(const Profile &other, Profile *profile);
 
 // Returns true if `next` protects a file or folder from servers that the views of running servers
-// do not protect: `now` does not name it, or the folder was deleted and created again.
+// do not protect: `now` does not name it, or its folder or one above it was replaced.
 bool protects_more(const Profile &now, const Profile &next);
 
 }  // namespace bulkhead

@@ -127,13 +127,34 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
   keep_fixed(now, &next);
   CHECK_FALSE(protects_more(now, next));
   // The inode of a deleted folder could be used again, so the old folder stays at another name.
-  const std::string name = GENERATE(as<std::string>{}, "/lib", "/conf");
-  std::filesystem::rename(at + name, at + "/gone");
-  keep_fixed(now, &next);
-  CHECK_FALSE(protects_more(now, next));  // it is protected where it can be created
-  create();
-  keep_fixed(now, &next);
-  CHECK(protects_more(now, next));
+  const auto replaced = [&](const std::string &name, bool reload_while_missing) {
+    std::filesystem::rename(at + name, at + ".gone");
+    Profile later = next, last = next;
+    if (reload_while_missing) {
+      keep_fixed(next, &later);
+      CHECK_FALSE(protects_more(next, later));
+    }
+    std::filesystem::create_directories(at + "/conf");
+    if (name.empty()) {  // only the folder above is another one
+      for (const char *same : {"/lib", "/conf"}) {
+        std::filesystem::remove_all(at + same);
+        std::filesystem::rename(at + ".gone" + same, at + same);
+      }
+    }
+    create();
+    keep_fixed(later, &last);
+    CHECK(protects_more(later, last));
+  };
+  SECTION("the folder of a plugin") {
+    replaced("/lib", GENERATE(false, true));
+  }
+  SECTION("a folder with the gateway's files") {
+    replaced("/conf", GENERATE(false, true));
+  }
+  SECTION("only the folder above them") {
+    replaced("", GENERATE(false, true));
+  }
+  std::filesystem::remove_all(at + ".gone");
   std::filesystem::remove_all(at);
 }
 
@@ -153,5 +174,9 @@ TEST_CASE("a reload notices a new target of a link that a setting names that it 
   keep_fixed(now, &next);
   CHECK(all_programs(next) == Paths{at + "/plugins", at + "/one", at + "/two"});
   CHECK(protects_more(now, next));
+  // The target of a missing path does not become another one when the path is created.
+  Paths state{at + "/plugins/state/pins"};
+  add_targets(&state);
+  CHECK(state == Paths{at + "/plugins/state/pins", at + "/two/state/pins"});
   std::filesystem::remove_all(at);
 }

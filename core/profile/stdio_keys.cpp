@@ -85,14 +85,14 @@ void ServerReader::read_sandbox_paths(const Member &paths) {
     std::vector<std::string> SandboxRules::*paths;
   };
   static constexpr List kLists[] = {{"read", &SandboxRules::read}, {"write", &SandboxRules::write}};
-  static constexpr std::string_view kNames[] = {"read", "write"};
+  static constexpr std::string_view kListNames[] = {"read", "write"};
   if (!diagnostics_.is_table(paths.value, at(paths))) return;
   for (const Member &member : paths.value.members) {
     const std::string path = join(at(paths), member.name);
     const List *list = std::find_if(std::begin(kLists), std::end(kLists),
                                     [&](const List &l) { return l.name == member.name; });
     if (list == std::end(kLists)) {
-      diagnostics_.unknown_key(member, at(paths), kNames);
+      diagnostics_.unknown_key(member, at(paths), kListNames);
       continue;
     }
     const auto texts = diagnostics_.strings(member.value, path);

@@ -183,7 +183,7 @@ class SupervisedGateway {
       const std::vector<std::string> refused = report->needs_restart;
       report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
       const bool kept = restore_policies(refused, &next);
-      if (has_stdio_servers(next) && protects_more(profile_, next)) {
+      if (has_stdio_servers(profile_) && has_stdio_servers(next) && protects_more(profile_, next)) {
         report->settings.emplace_back("protected files (stdio servers restart)");
       }
       report->policy_mark = next.policy_mark;

@@ -458,3 +458,23 @@ TEST_CASE("the paths of a profile that is named by a relative path are protected
     CHECK(std::count(paths.begin(), paths.end(), folder + path) == 1);
   }
 }
+
+TEST_CASE("the protected profile is the one that is read: --config with .. and a link, --listen") {
+  Setting setting;
+  const std::string folder = std::filesystem::canonical(setting.folder.path).string();
+  std::filesystem::create_directories(folder + "/real/sub");
+  std::filesystem::create_directory_symlink(folder + "/real/sub", folder + "/alias");
+  std::ofstream(folder + "/real/p.toml") << "[transports.web]\nplugin = \"transport-http\"\n";
+  setting.arguments.config = folder + "/alias/../p.toml";
+  setting.arguments.listen = "127.0.0.1:1";
+  const auto loaded = load_to_look(setting.arguments, Transports::served);
+  if (!loaded) FAIL(loaded.error().front());
+  const std::vector<std::string> paths = all_own_paths(loaded->profile);
+  CHECK(std::count(paths.begin(), paths.end(), folder + "/real/p.toml") == 1);
+  for (const std::string &path : paths) {
+    INFO(path);
+    CHECK(path.starts_with("/"));
+    CHECK(path.find("..") == path.npos);
+    CHECK(path.find("--listen") == path.npos);
+  }
+}

@@ -58,7 +58,7 @@ struct Supervisor::Child {
   SignBudget sign_budget;  // shared by consecutive processes of the compartment
   bool ending = false;     // the process has received a stop request
   bool awaited = false;    // a reload waits until the new process is ready
-  // The number of the last reload whose definitions the process has not acknowledged yet, or 0 if
+  // The number of the last reload whose settings the process has not acknowledged yet, or 0 if
   // there is none.
   std::uint64_t settings_asked = 0;
   std::string failure;  // the failure that the process reported before it exited
