@@ -11,6 +11,7 @@
 #include "command_line/usage_errors.hpp"
 #include "common/console.hpp"
 #include "common/listen_address.hpp"
+#include "common/paths.hpp"
 #include "common/text.hpp"
 #include "relay/options.hpp"
 #include "route/approval.hpp"
@@ -542,6 +543,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }
+  out.config = without_parent_steps(out.config);
   return out;
 }
 

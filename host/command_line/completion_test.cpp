@@ -82,6 +82,16 @@ TEST_CASE("arguments are parsed, and invalid arguments exit with code 2") {
   CHECK(std::get<int>(parse_arguments(1, none)) == exit_usage);
 }
 
+TEST_CASE("a profile's path is resolved once if it contains ..") {
+  const char *words[] = {"bulkhead", "tools", "--config", "/proc/self/../p.toml"};
+  auto parsed = parse_arguments(4, words);
+  REQUIRE(std::holds_alternative<Arguments>(parsed));
+  CHECK(std::get<Arguments>(parsed).config == "/proc/p.toml");
+  words[3] = "x/p.toml";
+  parsed = parse_arguments(4, words);
+  CHECK(std::get<Arguments>(parsed).config == "x/p.toml");
+}
+
 TEST_CASE("an empty value is rejected") {
   for (const char *option : {"--config", "--project", "--hash", "--config="}) {
     INFO(option);

@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "bulkhead/cpp/text.hpp"
 
@@ -126,6 +128,15 @@ Result<void> make_private_dir(const std::string &path) {
     return fail(BH_E_INTERNAL, path + " is accessible to other users; run chmod 700");
   }
   return {};
+}
+
+std::string without_parent_steps(const std::string &path) {
+  const std::filesystem::path named(path);
+  if (std::find(named.begin(), named.end(), "..") == named.end()) return path;
+  std::error_code error;
+  const auto folder =
+      std::filesystem::canonical(std::filesystem::absolute(named, error).parent_path(), error);
+  return error ? path : (folder / named.filename()).string();
 }
 
 std::string resolved_path(const std::string &path) {

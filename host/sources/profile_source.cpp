@@ -144,17 +144,6 @@ void normalize_plugin_paths(Profile &profile) {
   }
 }
 
-// Resolves a path that contains "..", as the system does. Otherwise, the folders that lead to the
-// file would have to be protected as well.
-std::string without_parent_steps(const std::string &path) {
-  const std::filesystem::path named(path);
-  if (std::find(named.begin(), named.end(), "..") == named.end()) return path;
-  std::error_code error;
-  const auto folder =
-      std::filesystem::canonical(std::filesystem::absolute(named).parent_path(), error);
-  return error ? path : (folder / named.filename()).string();
-}
-
 // Hides the gateway's own configuration, state and sockets from servers.
 void hide_from_servers(Profile &profile) {
   std::vector<std::string> &fixed = profile.fixed_own_paths;
@@ -377,7 +366,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
                                               const std::optional<std::string> &user_text) {
   LoadedProfile out;
   out.loaded_ms = bh::unix_ms();
-  out.file = without_parent_steps(arguments.config);
+  out.file = arguments.config;
   if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
     out.file = default_config_file();
   }

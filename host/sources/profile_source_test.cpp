@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "common/paths.hpp"
 #include "common/test_folder.hpp"
 #include "layers/load.hpp"
 #include "layers/project.hpp"
@@ -465,7 +466,9 @@ TEST_CASE("the protected profile is the one that is read: --config with .. and a
   std::filesystem::create_directories(folder + "/real/sub");
   std::filesystem::create_directory_symlink(folder + "/real/sub", folder + "/alias");
   std::ofstream(folder + "/real/p.toml") << "[transports.web]\nplugin = \"transport-http\"\n";
-  setting.arguments.config = folder + "/alias/../p.toml";
+  setting.arguments.config = without_parent_steps(folder + "/alias/../p.toml");
+  CHECK(setting.arguments.config == folder + "/real/p.toml");
+  CHECK(without_parent_steps(folder + "/missing/../p.toml") == folder + "/missing/../p.toml");
   setting.arguments.listen = "127.0.0.1:1";
   const auto loaded = load_to_look(setting.arguments, Transports::served);
   if (!loaded) FAIL(loaded.error().front());
