@@ -1,5 +1,6 @@
 #include "profile/protected_paths.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -53,11 +54,21 @@ void keep(const Paths &was, Paths *is, bool also_missing) {
   }
 }
 
-// Returns the device and inode of a folder, or an empty string if there is none.
+// Returns the device, inode and time of creation of a folder, or an empty string if there is none.
+// The time is needed because ext4 gives the inode of a deleted folder to the next new one.
 std::string folder_id(const std::string &path) {
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
-  return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+  struct statx info{};
+  if (::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_BTIME, &info) !=
+          0 ||
+      !S_ISDIR(info.stx_mode)) {
+    return {};
+  }
+  const auto text = [](auto number) { return std::to_string(number) + ":"; };
+  std::string id = text(info.stx_dev_major) + text(info.stx_dev_minor) + text(info.stx_ino);
+  if ((info.stx_mask & STATX_BTIME) != 0) {
+    id += text(info.stx_btime.tv_sec) + text(info.stx_btime.tv_nsec);
+  }
+  return id;
 }
 
 // A mount disappears from all views when its folder is deleted, so a new folder at the same path is

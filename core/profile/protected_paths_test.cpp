@@ -151,6 +151,13 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
   SECTION("a folder with the gateway's files") {
     replaced("/conf", GENERATE(false, true));
   }
+  SECTION("a folder that may get the same inode again") {
+    std::filesystem::remove_all(at + "/conf");
+    create();
+    Profile later = next;
+    keep_fixed(next, &later);
+    CHECK(protects_more(next, later));
+  }
   SECTION("only the folder above them") {
     replaced("", GENERATE(false, true));
   }

@@ -131,12 +131,16 @@ Result<void> make_private_dir(const std::string &path) {
 }
 
 std::string without_parent_steps(const std::string &path) {
-  const std::filesystem::path named(path);
-  if (std::find(named.begin(), named.end(), "..") == named.end()) return path;
+  std::filesystem::path resolved, rest;
   std::error_code error;
-  const auto folder =
-      std::filesystem::canonical(std::filesystem::absolute(named, error).parent_path(), error);
-  return error ? path : (folder / named.filename()).string();
+  for (const auto &part : std::filesystem::absolute(path, error)) {
+    rest /= part;
+    if (part != "..") continue;
+    resolved = std::filesystem::canonical(resolved / rest, error);
+    if (error) return path;
+    rest.clear();
+  }
+  return resolved.empty() || error ? path : (resolved / rest).string();
 }
 
 std::string resolved_path(const std::string &path) {

@@ -43,9 +43,9 @@ std::vector<std::string> control_dirs();
 // exists and is a symbolic link, belongs to another user or is accessible to others.
 Result<void> make_private_dir(const std::string &path);
 
-// Returns the path of the file without "..", or the path unchanged if it contains none or its
-// folder does not exist. A link in front of ".." decides which folder is meant; after this, no
-// later change of that link has an effect.
+// Returns an absolute path without "..", or the path unchanged if it contains none or a folder in
+// front of one does not exist. A link in front of ".." decides which folder is meant; after this,
+// no later change of that link has an effect. Links after the last ".." are not resolved.
 std::string without_parent_steps(const std::string &path);
 
 // Resolves symbolic links and "." and "..". Returns the path unchanged if it does not exist.

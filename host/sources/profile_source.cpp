@@ -153,8 +153,8 @@ void hide_from_servers(Profile &profile) {
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
   profile.own_paths.push_back(ApprovalStore().folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
-  for (std::string &path : profile.own_paths) path = absolute_path(path);  // --config a/b.toml
-  for (std::string &path : fixed) path = absolute_path(path);
+  for (std::string &path : profile.own_paths) path = absolute_path(without_parent_steps(path));
+  for (std::string &path : fixed) path = absolute_path(without_parent_steps(path));
   add_targets(&profile.own_paths);
   add_targets(&fixed);
 }

@@ -465,15 +465,20 @@ TEST_CASE("the protected profile is the one that is read: --config with .. and a
   const std::string folder = std::filesystem::canonical(setting.folder.path).string();
   std::filesystem::create_directories(folder + "/real/sub");
   std::filesystem::create_directory_symlink(folder + "/real/sub", folder + "/alias");
-  std::ofstream(folder + "/real/p.toml") << "[transports.web]\nplugin = \"transport-http\"\n";
+  std::ofstream(folder + "/real/p.toml")
+      << "[transports.web]\nplugin = \"transport-http\"\n[transports.more]\nplugin = "
+         "\"transport-vsock\"\nlisten = \"unix:" +
+             folder + "/alias/../s.sock\"\n";
   setting.arguments.config = without_parent_steps(folder + "/alias/../p.toml");
   CHECK(setting.arguments.config == folder + "/real/p.toml");
+  CHECK(without_parent_steps(folder + "/real/../alias/p.toml") == folder + "/alias/p.toml");
   CHECK(without_parent_steps(folder + "/missing/../p.toml") == folder + "/missing/../p.toml");
   setting.arguments.listen = "127.0.0.1:1";
   const auto loaded = load_to_look(setting.arguments, Transports::served);
   if (!loaded) FAIL(loaded.error().front());
   const std::vector<std::string> paths = all_own_paths(loaded->profile);
   CHECK(std::count(paths.begin(), paths.end(), folder + "/real/p.toml") == 1);
+  CHECK(std::count(paths.begin(), paths.end(), folder + "/real/s.sock") == 1);
   for (const std::string &path : paths) {
     INFO(path);
     CHECK(path.starts_with("/"));
