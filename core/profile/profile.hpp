@@ -308,7 +308,7 @@ struct Profile {
   std::vector<std::string> programs;
   // Paths of both kinds that are named by settings that need a restart; see protected_paths.hpp.
   std::vector<std::string> fixed_own_paths, fixed_programs;
-  // The device and inode of each folder that contains one of these paths, or is one.
+  // The identity of each folder that contains one of these paths, or is one.
   std::map<std::string, std::string> protected_folders;
   std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 
