@@ -7,6 +7,7 @@
 #include "command_line/arguments.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
+#include "common/paths.hpp"
 #include "common/signals.hpp"
 #include "common/text.hpp"
 #include "compartment/compartment.hpp"
@@ -44,6 +45,7 @@ int main(int argc, char **argv) {
   }
   install_signal_handlers();
   try {
+    remove_parent_steps_from_environment();
     const auto parsed = parse_arguments(argc, argv);
     if (const int *code = std::get_if<int>(&parsed)) return *code;
     const auto &arguments = std::get<Arguments>(parsed);

@@ -49,7 +49,10 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   const std::vector<PluginUse> policies = policies_.extract_reloadable(&next);
   Profile &profile = core_.profile;
   report.needs_restart = keep_fixed(profile, &next);
-  if (plugins_.has_children() && protects_more(profile, next)) {
+  keep_missing_folders(profile, &next);
+  const bool outdated =
+      plugins_.has_children() && (views_outdated_ || protects_more(profile, next));
+  if (outdated) {
     report.needs_restart.emplace_back(
         "the files that are hidden from running servers: needs a restart");
   }
@@ -66,6 +69,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
         [&](const PluginUse &kept) { return kept.id == use.id; }, use);
   }
   // From here on, the reload cannot fail.
+  views_outdated_ = outdated;
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
@@ -75,6 +79,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   const bool other_waits = profile.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
   profile = std::move(next);
+  forget_missing(&profile);
   plugins_.use_prints();
   plugins_.protect_files();
   exchange_servers(std::move(servers), std::move(tools), &report);

@@ -37,6 +37,9 @@ class ProfileReload {
   RemotePlugins &remote_;
   Policies &policies_;
   Servers &servers_;
+  // Running servers can read or change files that the current profile protects. Stays true until no
+  // server runs, even if each has been restarted.
+  bool views_outdated_ = false;
 };
 
 }  // namespace bulkhead

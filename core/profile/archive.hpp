@@ -152,11 +152,13 @@ void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, connector_files,
          plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
          metrics_listen, unknown_params, state_dir, own_paths, programs, fixed_own_paths,
-         fixed_programs, protected_folders, notes, server_holds, pinned, policy_mark, shown] = v;
+         fixed_programs, left_paths, protected_folders, notes, server_holds, pinned, policy_mark,
+         shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, connector_files,
      plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
      metrics_listen, unknown_params, state_dir, own_paths, programs, fixed_own_paths,
-     fixed_programs, protected_folders, notes, server_holds, pinned, policy_mark, shown);
+     fixed_programs, left_paths, protected_folders, notes, server_holds, pinned, policy_mark,
+     shown);
 }
 
 }  // namespace bulkhead

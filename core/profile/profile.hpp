@@ -308,7 +308,9 @@ struct Profile {
   std::vector<std::string> programs;
   // Paths of both kinds that are named by settings that need a restart; see protected_paths.hpp.
   std::vector<std::string> fixed_own_paths, fixed_programs;
-  // The identity of each folder that contains one of these paths, or is one.
+  // Paths of both kinds that only the former profile names, while a reload is in progress.
+  std::vector<std::string> left_paths;
+  // The identity of each folder that contains one of these paths, or is one; and links to them.
   std::map<std::string, std::string> protected_folders;
   std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 

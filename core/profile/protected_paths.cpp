@@ -8,6 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "sandbox/path_walk.hpp"
+#include "sandbox/paths.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -33,8 +36,7 @@ bool adds(const Paths &was, const Paths &is, Protects protects) {
 }
 
 bool hides(std::string_view known, std::string_view path) {
-  const bool starts = !known.empty() && path.starts_with(known);
-  return starts && (path.size() == known.size() || path[known.size()] == '/');
+  return !known.empty() && is_within(path, known);
 }
 
 // Of a folder with programs, only the files directly in it are protected.
@@ -48,11 +50,16 @@ bool is_missing(const std::string &path) {
          std::filesystem::file_type::not_found;
 }
 
-void keep(const Paths &was, Paths *is, bool also_missing) {
-  for (const std::string &path : was) {
-    if (!has(*is, path) && (also_missing || !is_missing(path))) is->push_back(path);
-  }
+// Returns the paths that were added.
+Paths keep(const Paths &was, Paths *is) {
+  Paths added;
+  std::copy_if(was.begin(), was.end(), std::back_inserter(added),
+               [&](const std::string &path) { return !has(*is, path); });
+  is->insert(is->end(), added.begin(), added.end());
+  return added;
 }
+
+constexpr std::string_view link_id = "link";  // in place of a folder's identity
 
 // Returns the device, inode and time of creation of a folder, or an empty string if there is none.
 // The time is needed because ext4 gives the inode of a deleted folder to the next new one.
@@ -73,11 +80,13 @@ std::string folder_id(const std::string &path) {
 
 // A mount disappears from all views when its folder is deleted, so a new folder at the same path is
 // not protected. The folders above it are mount points in views that can change them.
+// A new symbolic link is only in a folder that views keep read-only if they were made after it.
 bool has_new_folder(const Profile &now, const Profile &next) {
-  return std::any_of(now.protected_folders.begin(), now.protected_folders.end(),
+  return std::any_of(next.protected_folders.begin(), next.protected_folders.end(),
                      [&](const auto &folder) {
-                       const auto is = next.protected_folders.find(folder.first);
-                       return is != next.protected_folders.end() && is->second != folder.second;
+                       const auto was = now.protected_folders.find(folder.first);
+                       if (was == now.protected_folders.end()) return folder.second == link_id;
+                       return was->second != folder.second;
                      });
 }
 
@@ -93,9 +102,9 @@ std::vector<std::string> all_programs(const Profile &profile) {
 
 void add_targets(std::vector<std::string> *paths) {
   for (std::size_t i = 0, named = paths->size(); i < named; ++i) {
-    std::error_code error;
-    std::string real = std::filesystem::weakly_canonical((*paths)[i], error).string();
-    if (!error && !has(*paths, real)) paths->push_back(std::move(real));
+    if (!(*paths)[i].starts_with('/')) continue;
+    PathWalk walk = walk_path((*paths)[i]);
+    if (!walk.given_up && !has(*paths, walk.end)) paths->push_back(std::move(walk.end));
   }
 }
 
@@ -104,35 +113,56 @@ void keep_protected(const Profile &now, Profile *next, bool kept_connector) {
   next->fixed_programs = now.fixed_programs;
   add_targets(&next->fixed_own_paths);
   add_targets(&next->fixed_programs);
-  // If the reload fails, the tools plugins of `now` stay in use.
-  const bool left_tool = std::any_of(now.tools.begin(), now.tools.end(), [&](const auto &was) {
-    return std::none_of(next->tools.begin(), next->tools.end(),
-                        [&](const auto &is) { return is.plugin == was.plugin; });
-  });
-  keep(now.own_paths, &next->own_paths, false);
-  keep(now.programs, &next->programs, kept_connector || left_tool);
+  next->left_paths = keep(now.own_paths, &next->own_paths);
+  const Paths programs = keep(now.programs, &next->programs);
+  if (!kept_connector) next->left_paths = both(std::move(next->left_paths), programs);
   note_protected_folders(next);
-  // Views do not protect a folder that is deleted now and created again later.
+}
+
+void keep_missing_folders(const Profile &now, Profile *next) {
   next->protected_folders.insert(now.protected_folders.begin(), now.protected_folders.end());
 }
 
+bool forget_missing(Profile *profile) {
+  const Paths left = std::exchange(profile->left_paths, {});
+  const auto gone = [&](const std::string &path) { return has(left, path) && is_missing(path); };
+  return std::erase_if(profile->own_paths, gone) + std::erase_if(profile->programs, gone) != 0;
+}
+
 void protect_also(const Profile &other, Profile *profile) {
-  keep(other.own_paths, &profile->own_paths, true);
-  keep(other.programs, &profile->programs, true);
+  keep(other.own_paths, &profile->own_paths);
+  keep(other.programs, &profile->programs);
   for (const auto &[folder, id] : other.protected_folders) profile->protected_folders[folder] = id;
 }
 
 void note_protected_folders(Profile *profile) {
   profile->protected_folders.clear();
-  for (const Paths &paths : {all_own_paths(*profile), all_programs(*profile)}) {
-    for (std::string path : paths) {
-      for (; path.size() > 1; path.erase(path.rfind('/'))) {
-        const std::string id = folder_id(path);
-        if (!id.empty() && !profile->protected_folders.emplace(path, id).second) break;
-        if (path.rfind('/') == path.npos) break;
+  const Paths own = all_own_paths(*profile);
+  const auto note_all = [&](const Paths &paths, bool in_run) {
+    const auto is_hidden = [&](const std::string &folder) {
+      if (!in_run && is_within(folder, "/run")) return true;
+      return std::any_of(own.begin(), own.end(), [&](const std::string &path) {
+        return folder != path && hides(path, folder);
+      });
+    };
+    const auto note = [&](std::string folder) {
+      for (; folder != "/"; folder = parent_of(folder)) {
+        const std::string id = is_hidden(folder) ? std::string() : folder_id(folder);
+        if (!id.empty() && !profile->protected_folders.emplace(folder, id).second) break;
       }
+    };
+    for (const std::string &path : paths) {
+      if (!path.starts_with('/')) continue;
+      const PathWalk walk = walk_path(path);
+      for (const PathWalk::Link &link : walk.links) {
+        if (!is_hidden(link.at)) profile->protected_folders.emplace(link.at, link_id);
+        note(parent_of(link.at));
+      }
+      note(walk.end);
     }
-  }
+  };
+  note_all(own, false);
+  note_all(all_programs(*profile), true);
 }
 
 bool protects_more(const Profile &now, const Profile &next) {

@@ -13,27 +13,40 @@ namespace bulkhead {
 std::vector<std::string> all_own_paths(const Profile &profile);
 std::vector<std::string> all_programs(const Profile &profile);
 
-// Adds the real paths of paths that contain symbolic links, also of missing paths. Without them, a
+// Adds the real paths of paths that contain symbolic links, also of missing files. Without them, a
 // reload would not notice that a link leads to a file that is not protected yet (protects_more()).
 void add_targets(std::vector<std::string> *paths);
 
-// Sets Profile::protected_folders for the views of servers that start now.
+// Sets Profile::protected_folders for the views of servers that start now: the symbolic links that
+// lead to protected paths, the folders that contain these links and paths, and all folders above.
+// Folders that views hide are left out: those in another folder of own_paths, and those in /run,
+// except folders of programs, which a server's definition may make visible.
 void note_protected_folders(Profile *profile);
 
 // Changes `next` for a reload: paths of settings that it cannot change stay as they are in `now`,
 // and the current targets of links among them are added. Paths that `next` no longer names stay
-// protected if they exist, because the code of a removed plugin can still be mapped from its file.
-// Missing programs also stay protected in the reload that removes their plugin, and if the reload
-// keeps the connector of a server type that `next` removes or replaces (`kept_connector`). Of
-// folders that are missing now, the identity is that of `now`.
+// protected, because the reload may fail; see forget_missing(). `kept_connector` is true if the
+// reload keeps the connector of a server type that `next` removes or replaces: its files stay
+// protected.
 void keep_protected(const Profile &now, Profile *next, bool kept_connector);
+
+// Adds the protected folders of `now` that are missing to those of `next`, because running views do
+// not protect a folder that is missing now and created again later.
+void keep_missing_folders(const Profile &now, Profile *next);
+
+// Called when a reload has succeeded. Of the paths that only the former profile named, those that
+// exist stay protected, because the code of a removed plugin can still be mapped from its file.
+// Returns true if paths were removed.
+bool forget_missing(Profile *profile);
 
 // Adds the paths of another profile to those of `profile`. For a profile that was rejected after
 // its plugins were started: they may still run.
 void protect_also(const Profile &other, Profile *profile);
 
 // Returns true if `next` protects a file or folder from servers that the views of running servers
-// do not protect: `now` does not name it, or its folder or one above it was replaced.
+// do not protect: `now` does not name it, its folder or one above it was replaced, or a new
+// symbolic link leads to it. `now` must contain the protected folders of the time when the views
+// were made.
 bool protects_more(const Profile &now, const Profile &next);
 
 }  // namespace bulkhead

@@ -51,6 +51,7 @@ TEST_CASE(
   next.fixed_programs = {"/new/transport.so"};
   SECTION("the files of settings that it changes") {
     keep_fixed(now, &next);
+    forget_missing(&next);
     CHECK(all_own_paths(next) == Paths{"/x/new.toml", "/run/old.sock"});
     CHECK(all_programs(next) == Paths{"/new/tool.so", "/old/connector.so", "/old/transport.so"});
     CHECK(protects_more(now, next));
@@ -68,6 +69,8 @@ TEST_CASE(
     now.own_paths.push_back(file);
     now.programs.push_back(file);
     keep_fixed(now, &next);
+    CHECK(forget_missing(&next));
+    CHECK_FALSE(forget_missing(&next));
     CHECK(next.own_paths == Paths{"/x/new.toml", file});
     CHECK(next.programs == Paths{"/new/tool.so", "/old/connector.so", file});
   }
@@ -80,31 +83,29 @@ TEST_CASE(
       next.programs.emplace_back("/new/connector.so");
     }
     CHECK(keep_fixed(now, &next) == Paths{"connectors.odd: needs a restart"});
+    forget_missing(&next);
     const Paths programs = all_programs(next);
     CHECK(std::count(programs.begin(), programs.end(), "/old/connector.so") == 1);
   }
 }
 
-TEST_CASE(
-    "a profile that was rejected stays protected, and what a reload removes for one reload more") {
+TEST_CASE("missing files that a reload removes stay protected until it has succeeded") {
   Profile now, next;
+  now.own_paths = {"/x/old.toml"};
   now.programs = {"/old/tool.so"};
-  now.tools.emplace_back().plugin = "/old/tool.so";
   next.own_paths = {"/x/new.toml"};
   next.programs = {"/new/tool.so"};
-  next.tools.emplace_back().plugin = "/new/tool.so";
   keep_fixed(now, &next);
+  CHECK(next.own_paths == Paths{"/x/new.toml", "/x/old.toml"});
   CHECK(next.programs == Paths{"/new/tool.so", "/old/tool.so"});
-  SECTION("the next reload") {
-    Profile later = next;
-    later.programs = {"/new/tool.so"};
-    keep_fixed(next, &later);
-    CHECK(later.programs == Paths{"/new/tool.so"});
-    CHECK_FALSE(protects_more(next, later));
+  SECTION("it succeeds") {
+    CHECK(forget_missing(&next));
+    CHECK(next.own_paths == Paths{"/x/new.toml"});
+    CHECK(next.programs == Paths{"/new/tool.so"});
   }
-  SECTION("rejected") {
+  SECTION("it is rejected") {
     protect_also(next, &now);
-    CHECK(now.own_paths == Paths{"/x/new.toml"});
+    CHECK(now.own_paths == Paths{"/x/old.toml", "/x/new.toml"});
     CHECK(now.programs == Paths{"/old/tool.so", "/new/tool.so"});
     CHECK_FALSE(protects_more(next, now));
   }
@@ -132,6 +133,7 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
     Profile later = next, last = next;
     if (reload_while_missing) {
       keep_fixed(next, &later);
+      keep_missing_folders(next, &later);
       CHECK_FALSE(protects_more(next, later));
     }
     std::filesystem::create_directories(at + "/conf");
@@ -161,6 +163,21 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
   SECTION("only the folder above them") {
     replaced("", GENERATE(false, true));
   }
+  SECTION("but not a folder in one that is hidden, or in /run") {
+    now.own_paths.push_back(at + "/conf/profiles");
+    now.fixed_own_paths = {"/run/lock"};
+    now.fixed_programs = {"/proc/self/plugin.so"};
+    std::filesystem::create_directory(at + "/conf/profiles");
+    note_protected_folders(&now);
+    CHECK(now.protected_folders.contains(at + "/conf"));
+    CHECK_FALSE(now.protected_folders.contains(at + "/conf/profiles"));
+    CHECK_FALSE(now.protected_folders.contains("/run"));
+    CHECK_FALSE(now.protected_folders.contains("/run/lock"));
+    CHECK(now.protected_folders.contains("/proc/self"));
+    now.fixed_programs = {"/run/plugin.so"};
+    note_protected_folders(&now);
+    CHECK(now.protected_folders.contains("/run"));
+  }
   std::filesystem::remove_all(at + ".gone");
   std::filesystem::remove_all(at);
 }
@@ -181,6 +198,31 @@ TEST_CASE("a reload notices a new target of a link that a setting names that it 
   keep_fixed(now, &next);
   CHECK(all_programs(next) == Paths{at + "/plugins", at + "/one", at + "/two"});
   CHECK(protects_more(now, next));
+  // Every folder that contains a link of a chain counts, and the target may be missing.
+  std::filesystem::create_directory(at + "/chain");
+  std::filesystem::create_symlink(at + "/chain/second", at + "/first");
+  std::filesystem::create_symlink(at + "/one/missing.so", at + "/chain/second");
+  Profile chain;
+  chain.programs = {at + "/first"};
+  add_targets(&chain.programs);
+  CHECK(chain.programs == Paths{at + "/first", at + "/one/missing.so"});
+  note_protected_folders(&chain);
+  Profile later = chain;
+  std::filesystem::rename(at + "/chain", at + "/chain.gone");
+  std::filesystem::create_directory(at + "/chain");
+  std::filesystem::create_symlink(at + "/one/missing.so", at + "/chain/second");
+  note_protected_folders(&later);
+  CHECK(protects_more(chain, later));
+  // A link to the same file through another folder.
+  now = chain;
+  std::filesystem::create_symlink(at + "/one/missing.so", at + "/two/other");
+  std::filesystem::remove(at + "/first");
+  std::filesystem::create_symlink(at + "/two/other", at + "/first");
+  std::filesystem::remove_all(at + "/chain");
+  std::filesystem::rename(at + "/chain.gone", at + "/chain");
+  note_protected_folders(&chain);
+  CHECK(all_programs(chain) == all_programs(now));
+  CHECK(protects_more(now, chain));
   // The target of a missing path does not become another one when the path is created.
   Paths state{at + "/plugins/state/pins"};
   add_targets(&state);

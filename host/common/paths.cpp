@@ -143,6 +143,18 @@ std::string without_parent_steps(const std::string &path) {
   return resolved.empty() || error ? path : (resolved / rest).string();
 }
 
+void remove_parent_steps_from_environment() {
+  for (const char *name : {"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}) {
+    const std::string path = absolute_env(name);
+    if (path.empty()) continue;
+    // If a folder is missing, a link that is created later must not have an effect either.
+    const std::string known = without_parent_steps(path);
+    const std::filesystem::path parts(known);
+    const bool left = std::find(parts.begin(), parts.end(), "..") != parts.end();
+    ::setenv(name, left ? parts.lexically_normal().c_str() : known.c_str(), 1);
+  }
+}
+
 std::string resolved_path(const std::string &path) {
   char *real = path.empty() ? nullptr : ::realpath(path.c_str(), nullptr);
   if (real == nullptr) return path;

@@ -48,6 +48,11 @@ Result<void> make_private_dir(const std::string &path);
 // no later change of that link has an effect. Links after the last ".." are not resolved.
 std::string without_parent_steps(const std::string &path);
 
+// Removes ".." from the variables of the environment that the functions above use; see
+// without_parent_steps(). If a folder in front of ".." is missing, removes it as text. Must be
+// called before other threads exist.
+void remove_parent_steps_from_environment();
+
 // Resolves symbolic links and "." and "..". Returns the path unchanged if it does not exist.
 std::string resolved_path(const std::string &path);
 

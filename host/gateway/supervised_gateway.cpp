@@ -25,11 +25,6 @@
 namespace bulkhead::program {
 namespace {
 
-bool has_stdio_servers(const Profile &profile) {
-  return std::any_of(profile.servers.begin(), profile.servers.end(),
-                     [](const ServerDef &def) { return !def.disabled && !def.command.empty(); });
-}
-
 // Prevents core dumps and access by other processes of this user, because the supervisor holds all
 // secrets.
 void protect_memory() {
@@ -169,7 +164,7 @@ class SupervisedGateway {
     // accepts new rules at run time.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
-    supervisor_->apply(plan_compartments(next, facts_),
+    supervisor_->apply(plan_compartments(next, facts_), false,
                        [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
                          applied(next, fixed, std::move(report), done);
                        });
@@ -183,16 +178,14 @@ class SupervisedGateway {
       const std::vector<std::string> refused = report->needs_restart;
       report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
       const bool kept = restore_policies(refused, &next);
-      if (has_stdio_servers(profile_) && has_stdio_servers(next) && protects_more(profile_, next)) {
-        report->settings.emplace_back("protected files (stdio servers restart)");
-      }
       report->policy_mark = next.policy_mark;
       report->policy = next.policy_mark.generation != profile_.policy_mark.generation
                            ? next.policy_mark.changes
                            : std::vector<std::string>();
       profile_ = std::move(next);
+      const bool fewer = forget_missing(&profile_);
       // If the endpoint is restarted, it must start with the rules that are in force.
-      if (kept) return apply_again(std::move(report), done);
+      if (kept || fewer) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
       // A process that is restarted must not start with a profile that the endpoint has rejected.
       // The plugins of that profile may still run.
@@ -200,6 +193,7 @@ class SupervisedGateway {
       return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_UNAVAILABLE) {
       profile_ = std::move(next);  // the endpoint is restarting with this profile
+      forget_missing(&profile_);
     }
     done(std::move(report));
   }
@@ -208,7 +202,7 @@ class SupervisedGateway {
   // is `report`.
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
-        plan_compartments(profile_, facts_),
+        plan_compartments(profile_, facts_), true,
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 

@@ -227,6 +227,7 @@ class Planner {
     visible.programs.clear();
     visible.fixed_own_paths.clear();
     visible.fixed_programs.clear();
+    visible.left_paths.clear();
     visible.protected_folders.clear();
     visible.shown.clear();
     visible.notes.clear();

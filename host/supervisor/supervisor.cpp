@@ -17,6 +17,7 @@
 #include "common/paths.hpp"
 #include "common/signals.hpp"
 #include "compartment/status_archive.hpp"
+#include "profile/protected_paths.hpp"
 #include "route/ledger.hpp"
 #include "sandbox/server_groups.hpp"
 #include "supervisor/compartment_process.hpp"
@@ -158,6 +159,7 @@ void Supervisor::stop_all() {
 // ---- one compartment -------------------------------------------------------------------------
 
 Result<void> Supervisor::start(Child &child) {
+  if (child.slice.privileges.exec) note_protected_folders(&child.slice.profile);
   auto control = link::socket_pair();
   auto request = link::socket_pair();
   int packets[2];
@@ -295,7 +297,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
         it.trunk_timer = 0;
         const Supervisor &self = *it.supervisor;
         const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
-        const bool ending = it.replaced || !it.wanted || self.stopping_;
+        const bool ending = it.replaced || it.retired || it.leaving || self.stopping_;
         if (!it.running() || replaced || ending) return;
         self.log(LogLevel::error, it.slice.name, "the link to the endpoint is broken");
         ::kill(it.pid, SIGKILL);

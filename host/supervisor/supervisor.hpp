@@ -90,7 +90,11 @@ class Supervisor {
   // While a replaced process finishes its calls, its replacement may already run; see
   // may_run_beside(). `done` is called once with the report. If another change is in progress,
   // `done` receives BH_E_LIMIT.
-  void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
+  //
+  // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
+  // stopped. The caller must then apply the slices of the former profile again, with `restores`.
+  void apply(std::vector<Slice> slices, bool restores,
+             std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
   // Returns the endpoint's last report on servers and plugins. The endpoint sends a report whenever
@@ -202,6 +206,7 @@ class Supervisor {
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
+  bool restores_ = false;  // the current or last change restores a profile after a rejection
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -58,6 +58,7 @@ struct Supervisor::Child {
   SignBudget sign_budget;  // shared by consecutive processes of the compartment
   bool ending = false;     // the process has received a stop request
   bool awaited = false;    // a reload waits until the new process is ready
+  bool new_views = false;  // the current or last reload restarts its servers with new views
   // The number of the last reload whose settings the process has not acknowledged yet, or 0 if
   // there is none.
   std::uint64_t settings_asked = 0;

@@ -47,15 +47,17 @@ bool is_policy(const Slice &slice) {
 
 }  // namespace
 
-void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done) {
+void Supervisor::apply(std::vector<Slice> slices, bool restores,
+                       std::function<void(Result<ApplyReport>)> done) {
   if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is in progress"));
   if (stopping_ || !all_ready_) {
     return done(fail(BH_E_LIMIT, "the gateway is starting or stopping; try again later"));
   }
   apply_done_ = std::move(done);
+  restores_ = restores;
   ++apply_number_;
   remove_ended();
-  for (const auto &child : children_) child->wanted = false;
+  for (const auto &child : children_) child->wanted = child->new_views = false;
   for (Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
       return !child->leaving && child->slice.name == slice.name;
@@ -77,7 +79,9 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   child.wanted = true;
   slice.epoch = child.slice.epoch;
   const bool new_views = needs_new_views(child.slice, slice);
-  if (new_views && child.running()) {
+  child.new_views = new_views && child.running();
+  if (!new_views) keep_missing_folders(child.slice.profile, &slice.profile);
+  if (child.new_views) {
     log(LogLevel::info, child.slice.name,
         "restarting its servers, because files that must be protected from them were added");
   }
@@ -206,12 +210,26 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
 }
 
 // Completes the reload. Stops the compartments that are not part of the new profile; the endpoint
-// has already released them.
+// has already released them. If the profile was rejected, the caller applies the former one again,
+// which contains them.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));
+  const bool rejected = !result && result.error().code == BH_E_INVALID && !restores_;
+  for (const auto &child : children_) {
+    if (result && child->new_views) {
+      result->settings.emplace_back("protected files (stdio servers restart)");
+      break;
+    }
+  }
   for (const auto &child : children_) {
     if (child->wanted) continue;
+    if (rejected) {
+      // Its process may have exited during the reload. Then it must be started again.
+      const bool ended = !child->leaving && !child->running() && child->timer == 0;
+      child->retired = child->retired || ended;
+      continue;
+    }
     reactor_->timer_cancel(child->timer);
     child->timer = 0;
     child->retired = true;

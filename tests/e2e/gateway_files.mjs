@@ -5,6 +5,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, 
 import { dirname, join } from 'node:path';
 import { v2 } from './capsem_profile.mjs';
 import { assert, build, fakeMcp, program, run, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
 
 const sandboxes = ['home-read-only', 'strict'];
 const modes = { compartments: [], 'one process': ['--single-process'] };
@@ -111,7 +112,11 @@ for (const [mode, args] of Object.entries(modes))
     await other.starts(1);
     for (const one of [old, fresh, other]) assert.ok(!/CANARY/.test(one.said()), one.said());
     if (mode === 'compartments') await old.starts(2);
-    else assert.match(done.stdout + done.stderr, /files that are hidden from running servers: needs a restart/);
+    else {
+      const later = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+      assert.equal(later.status, 1, later.stdout + later.stderr);
+      for (const { stdout, stderr } of [done, later]) assert.match(stdout + stderr, /files that are hidden from running servers: needs a restart/);
+    }
     for (const one of [old, fresh, other]) assert.ok(!/CANARY/.test(one.said()), one.said());
   }, { timeout });
 
@@ -193,6 +198,39 @@ test('a reload of which nothing can be applied restarts no server, and one that 
   const { settings } = reload({ tools: { mine: { plugin } } }, 0);
   assert.deepEqual(settings, ['protected files (stdio servers restart)']);
   for (const server of [one, two]) await server.starts(2);
+}, { timeout });
+
+// The rejected profile no longer names the missing files that would be read instead of base, and
+// contains neither the HTTP server nor the second stdio server.
+test('a reload that is rejected stops and restarts nothing', async (t) => {
+  const folder = t.path('profiles');
+  mkdirSync(`${folder}/base`, { recursive: true });
+  writeFileSync(`${folder}/base/profile.toml`, v2('base', '', '', 'allow'));
+  const make = (name) => server(t, name, folder, `echo x >${folder}/base.toml && echo "created a profile"`);
+  const one = make('one'), two = make('two');
+  const table = (name, { definition }) => `[mcpServers.${name}]\ncommand = "/bin/sh"\nargs = ${JSON.stringify(definition.args)}\n`;
+  const web = '[mcpServers.web]\nurl = "http://127.0.0.1:9/mcp"\n';
+  const rule = '[security.rules.mcp.broken]\non = "mcp.request"\nif = "mcp.request.tol_name == \'x\'"\ndecision = "block"\n';
+  const first = v2('main', 'extends_profile_id = "base"', table('one', one) + table('two', two) + web, 'allow');
+  const gateway = await t.gateway(first, { file: '../files/profiles/main.toml' });
+  for (const server of [one, two]) await server.starts(1);
+  const running = async () => (await statusOf(gateway)).compartments.map(({ name, pid, state, restarts }) => ({ name, pid, state, restarts }));
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every(({ state }) => state === 'running'));
+  const before = await running();
+  for (const name of ['launcher', 'aggregator']) assert.ok(before.some((one) => one.name === name), JSON.stringify(before));
+  writeFileSync(gateway.config, v2('main', '', table('one', one) + rule, 'allow'));
+  const done = spawnSync(program, ['reload', '--json'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+  assert.equal(done.status, 1, done.stdout + done.stderr);
+  assert.match(done.stdout, /security\.rules\.mcp\.broken/);
+  assert.deepEqual(await running(), before);
+  for (const server of [one, two]) assert.equal(read(server.count).length, 1);
+  // A new view protects the missing files, and the other server still has its first view.
+  writeFileSync(gateway.config, first);
+  const again = spawnSync(program, ['mcp', 'restart', 'one'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+  assert.equal(again.status, 0, again.stdout + again.stderr);
+  await one.starts(2);
+  assert.ok(!/created a profile/.test(one.said()), one.said());
+  assert.equal(read(two.count).length, 1);
 }, { timeout });
 
 await run({ parallel: 2 });
