@@ -80,13 +80,15 @@ std::string folder_id(const std::string &path) {
 
 // A mount disappears from all views when its folder is deleted, so a new folder at the same path is
 // not protected. The folders above it are mount points in views that can change them.
-// A new symbolic link is only in a folder that views keep read-only if they were made after it.
+// Views that were made before a symbolic link was created do not keep its folder read-only, unless
+// it is a folder of plugins.
 bool has_new_folder(const Profile &now, const Profile &next) {
+  const Paths programs = all_programs(now);
   return std::any_of(next.protected_folders.begin(), next.protected_folders.end(),
                      [&](const auto &folder) {
                        const auto was = now.protected_folders.find(folder.first);
-                       if (was == now.protected_folders.end()) return folder.second == link_id;
-                       return was->second != folder.second;
+                       if (was != now.protected_folders.end()) return was->second != folder.second;
+                       return folder.second == link_id && !has(programs, parent_of(folder.first));
                      });
 }
 
@@ -132,37 +134,34 @@ bool forget_missing(Profile *profile) {
 void protect_also(const Profile &other, Profile *profile) {
   keep(other.own_paths, &profile->own_paths);
   keep(other.programs, &profile->programs);
-  for (const auto &[folder, id] : other.protected_folders) profile->protected_folders[folder] = id;
+  keep(other.fixed_own_paths, &profile->fixed_own_paths);
+  keep(other.fixed_programs, &profile->fixed_programs);
+  profile->protected_folders = other.protected_folders;
 }
 
 void note_protected_folders(Profile *profile) {
   profile->protected_folders.clear();
   const Paths own = all_own_paths(*profile);
-  const auto note_all = [&](const Paths &paths, bool in_run) {
-    const auto is_hidden = [&](const std::string &folder) {
-      if (!in_run && is_within(folder, "/run")) return true;
-      return std::any_of(own.begin(), own.end(), [&](const std::string &path) {
-        return folder != path && hides(path, folder);
-      });
-    };
-    const auto note = [&](std::string folder) {
-      for (; folder != "/"; folder = parent_of(folder)) {
-        const std::string id = is_hidden(folder) ? std::string() : folder_id(folder);
-        if (!id.empty() && !profile->protected_folders.emplace(folder, id).second) break;
-      }
-    };
-    for (const std::string &path : paths) {
-      if (!path.starts_with('/')) continue;
-      const PathWalk walk = walk_path(path);
-      for (const PathWalk::Link &link : walk.links) {
-        if (!is_hidden(link.at)) profile->protected_folders.emplace(link.at, link_id);
-        note(parent_of(link.at));
-      }
-      note(walk.end);
+  const auto is_hidden = [&](const std::string &folder) {
+    return std::any_of(own.begin(), own.end(), [&](const std::string &path) {
+      return folder != path && hides(path, folder);
+    });
+  };
+  const auto note = [&](std::string folder) {
+    for (; folder != "/"; folder = parent_of(folder)) {
+      const std::string id = is_hidden(folder) ? std::string() : folder_id(folder);
+      if (!id.empty() && !profile->protected_folders.emplace(folder, id).second) break;
     }
   };
-  note_all(own, false);
-  note_all(all_programs(*profile), true);
+  for (const std::string &path : both(own, all_programs(*profile))) {
+    if (!path.starts_with('/')) continue;
+    const PathWalk walk = walk_path(path);
+    for (const PathWalk::Link &link : walk.links) {
+      if (!is_hidden(link.at)) profile->protected_folders.emplace(link.at, link_id);
+      note(parent_of(link.at));
+    }
+    note(walk.end);
+  }
 }
 
 bool protects_more(const Profile &now, const Profile &next) {

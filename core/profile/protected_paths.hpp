@@ -19,8 +19,7 @@ void add_targets(std::vector<std::string> *paths);
 
 // Sets Profile::protected_folders for the views of servers that start now: the symbolic links that
 // lead to protected paths, the folders that contain these links and paths, and all folders above.
-// Folders that views hide are left out: those in another folder of own_paths, and those in /run,
-// except folders of programs, which a server's definition may make visible.
+// Folders in another folder of own_paths are left out, because views hide them.
 void note_protected_folders(Profile *profile);
 
 // Changes `next` for a reload: paths of settings that it cannot change stay as they are in `now`,
@@ -39,8 +38,8 @@ void keep_missing_folders(const Profile &now, Profile *next);
 // Returns true if paths were removed.
 bool forget_missing(Profile *profile);
 
-// Adds the paths of another profile to those of `profile`. For a profile that was rejected after
-// its plugins were started: they may still run.
+// Adds the paths of another profile, which keep_protected() has changed, to those of `profile`. For
+// a profile that was rejected after its plugins were started: they may still run.
 void protect_also(const Profile &other, Profile *profile);
 
 // Returns true if `next` protects a file or folder from servers that the views of running servers

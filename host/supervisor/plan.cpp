@@ -338,7 +338,7 @@ class Planner {
     if (use.plugin == "builtin-files") {
       SlicePrivileges &may = slice.privileges;
       FilesFolders folders = folders_of_files(use.config_json);
-      if (folders.resolved) may.links = false;
+      if (folders.resolved) may.symlinks = false;
       may.read.insert(may.read.end(), folders.read.begin(), folders.read.end());
       may.write.insert(may.write.end(), folders.write.begin(), folders.write.end());
       if (facts_.is_root) {

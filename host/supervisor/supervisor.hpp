@@ -92,7 +92,8 @@ class Supervisor {
   // `done` receives BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
-  // stopped. The caller must then apply the slices of the former profile again, with `restores`.
+  // stopped. The caller must then apply the slices of the former profile again. `restores` is true
+  // for this, and if the caller corrects the slices of a change that was applied.
   void apply(std::vector<Slice> slices, bool restores,
              std::function<void(Result<ApplyReport>)> done);
 
@@ -206,7 +207,7 @@ class Supervisor {
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
-  bool restores_ = false;  // the current or last change restores a profile after a rejection
+  bool restores_ = false;  // see apply(); of the current or last change
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -225,9 +225,11 @@ void Supervisor::finish_apply(Result<ApplyReport> result) {
   for (const auto &child : children_) {
     if (child->wanted) continue;
     if (rejected) {
-      // Its process may have exited during the reload. Then it must be started again.
-      const bool ended = !child->leaving && !child->running() && child->timer == 0;
-      child->retired = child->retired || ended;
+      const bool known = child->retired || child->leaving || child->given_up;
+      if (known || child->running() || child->timer != 0) continue;
+      log(LogLevel::error, child->slice.name, "the compartment exited during the reload");
+      ++child->restarts;
+      child->retired = true;  // so that it is started again
       continue;
     }
     reactor_->timer_cancel(child->timer);
