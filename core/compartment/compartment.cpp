@@ -125,10 +125,10 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
     wish.paths.push_back({{}, fd.get(), PathRule::Access::read});
   }
   for (const std::string &path : may.read) {
-    wish.paths.push_back({path, -1, PathRule::Access::read, may.links});
+    wish.paths.push_back({path, -1, PathRule::Access::read, may.symlinks});
   }
   for (const std::string &path : may.write) {
-    wish.paths.push_back({path, -1, PathRule::Access::read_write, may.links});
+    wish.paths.push_back({path, -1, PathRule::Access::read_write, may.symlinks});
   }
   return wish;
 }

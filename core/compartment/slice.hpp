@@ -20,9 +20,9 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// Returns the name that identifies a plugin on the link to its compartment. The name contains the
-// plugin's kind because plugins of different kinds may have the same ID: the built-in profile has a
-// tools plugin "http" and a service "http".
+// Returns the name that identifies a plugin on the link to its compartment. For tools and services,
+// the name contains the kind, because they may have the same ID: the built-in profile has a tools
+// plugin "http" and a service "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -46,9 +46,9 @@ struct SlicePrivileges {
   bool required = false;  // fail if the kernel cannot enforce the whole confinement
   // Unix sockets to which the supervisor connects on behalf of the compartment.
   std::vector<std::string> dial;
-  bool stores = false;  // telemetry plugins have storage folders
+  bool stores = false;  // the telemetry plugins get storage folders
   std::vector<std::string> read, write;
-  bool links = true;  // false: the paths in `read` and `write` must not contain symbolic links
+  bool symlinks = true;  // false: the paths in `read` and `write` must not contain symbolic links
   std::vector<std::string> hide;   // paths hidden from child programs; used only if `exec` is set
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
   // The TCP ports to which the compartment may connect; empty means all ports. Used only if
@@ -58,8 +58,8 @@ struct SlicePrivileges {
 };
 template <class Ar>
 void archive(Ar &ar, SlicePrivileges &v) {
-  auto &[network, exec, required, dial, stores, read, write, links, hide, uid, gid, ports] = v;
-  ar(network, exec, required, dial, stores, read, write, links, hide, uid, gid, ports);
+  auto &[network, exec, required, dial, stores, read, write, symlinks, hide, uid, gid, ports] = v;
+  ar(network, exec, required, dial, stores, read, write, symlinks, hide, uid, gid, ports);
 }
 
 struct Slice {
@@ -72,12 +72,12 @@ struct Slice {
   std::uint32_t epoch = 0;                  // endpoint; see HostOptions
   std::map<std::string, RemoteUse> remote;  // endpoint: servers and plugins in other processes
   Profile profile;  // endpoint: the profile without credentials; others: only limits and folders
-  std::vector<SlicePlugin> plugins;  // all except the endpoint
+  std::vector<SlicePlugin> plugins;  // all except the endpoint and the control compartment
   // in all compartments except the endpoint: the servers' definitions, including credentials, by
   // server name
   std::map<std::string, std::string> definitions;
   SlicePrivileges privileges;
-  SecretPrints prints;  // telemetry: the credentials to mask
+  SecretPrints prints;  // telemetry: keyed hashes of the credentials to mask
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
@@ -87,8 +87,8 @@ void archive(Ar &ar, Slice &v) {
      definitions, privileges, prints);
 }
 
-// Settings for the connections that a compartment opens and the servers that it starts after it has
-// received them.
+// Settings for connections that a compartment opens, and servers that it starts, after it has
+// received these settings.
 struct ServerSettings {
   std::map<std::string, std::string> definitions;  // see Slice
   std::vector<std::string> own_paths, programs;    // see Profile

@@ -24,12 +24,13 @@ inline constexpr std::size_t kLongDescription = 1000;
 // is not detected.
 std::vector<std::string_view> audit_text(std::string_view text);
 
-// Checks every string in a tool's definition (validated JSON) as audit_text() does: names,
-// descriptions, and strings in its schemas. "long" is reported only for the tool's own description.
+// Applies the checks of audit_text() to every string in a tool's definition (validated JSON):
+// names, descriptions, and strings in its schemas. "long" is reported only for the tool's own
+// description.
 std::vector<std::string_view> audit_tool(std::string_view tool_json);
 
 // Returns true for characters that terminals or editors hide or reorder: control characters,
-// zero-width characters, direction marks, tags, variation selectors.
+// zero-width characters, bidirectional formatting, tag characters, variation selectors.
 bool hidden_character(char32_t c) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -16,8 +16,8 @@ std::size_t skip_toml_string(std::string_view text, std::size_t i);
 std::string toml_string(std::string_view text);
 // Formats a key. It is quoted only if necessary.
 std::string toml_key(std::string_view name);
-// Formats a value on one line, with inline tables. Returns an empty string if TOML cannot represent
-// the value (null, or a table that contains null).
+// Formats a value on one line, with inline tables. Returns an empty string for null, for a date,
+// and for an array or table that contains one.
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

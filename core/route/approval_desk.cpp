@@ -194,7 +194,8 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   const Approvals::Waiting *waiting = approvals_.find(answer.id);
   if (waiting != nullptr && answer.scope.tool && waiting->question.tool_digest.empty()) {
     return fail(BH_E_INVALID,
-                "approval for any arguments requires a listed tool; approve this call only");
+                "only a tool in its server's tool list can be approved for all arguments; approve "
+                "this call only");
   }
   if (waiting != nullptr && answer.scope.kind == ApprovalScope::Kind::session &&
       !waiting->question.has_session) {

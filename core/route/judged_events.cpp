@@ -157,7 +157,8 @@ void JudgedEvents::record(const JudgedEvent &event, const Gate::Decision &decisi
                                    : std::string_view(
                                          "the policy decided to rewrite this message, but only "
                                          "calls and results can be rewritten");
-  // Servers may send any number of these messages, so no space is reserved for their records.
+  // Servers and clients may send any number of these messages, so no queue space is reserved for
+  // their records.
   needs_.recorder.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
                          false);
 }

@@ -41,12 +41,14 @@ struct JudgedEvent {
   std::string tool;         // the tool of the call that the message belongs to, if known
   ReplyTo to;               // the client and, for to_client, the stream
   bh_lane lane = 0;         // the server's connection; 0 for a tools plugin
-  std::uint64_t hint = 0;   // for ask: the exchange of its stream; with a call: see below
-  std::uint64_t ask = 0;    // for answer: the number of the ask
-  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0: never dropped.
-                            // For ask: if not 0, hint is the number of this call's input request
-  std::string id;           // for ask: the server's id token; for subscription: its URI token
-  std::string message;      // as it will be sent; for ask and answer: as received
+  // For ask: if `call` is 0, the exchange of its stream; otherwise, the number of the input
+  // request.
+  std::uint64_t hint = 0;
+  std::uint64_t ask = 0;   // for answer: the number of the ask
+  std::uint64_t call = 0;  // for to_client: dropped once this call has ended; 0: never dropped.
+                           // For ask: the call that requires the input; 0 for any other ask
+  std::string id;          // for ask: the server's id token; for subscription: its URI token
+  std::string message;     // as it will be sent; for ask and answer: as received
 };
 
 class JudgedEvents {
@@ -87,7 +89,7 @@ class JudgedEvents {
   // policy reads.
   bool judge(JudgedEvent event, const Session &session, std::string_view body);
 
-  // Returns true if the number belongs to an event rather than a call.
+  // Returns true if an event with this number is waiting for its check or its decision.
   bool has(std::uint64_t number) const { return waiting_.contains(number); }
   void checked(std::uint64_t number, bool duplicates);
   void decided(std::uint64_t number, const Gate::Decision &decision);
@@ -98,7 +100,7 @@ class JudgedEvents {
  private:
   struct Waiting {
     JudgedEvent event;
-    KeptText body;  // while the pool checks it
+    KeptText body;  // set while a pool thread checks it for duplicate members
     std::uint64_t deadline_ns = 0;
   };
   std::uint64_t next_number() noexcept;

@@ -36,8 +36,8 @@ class Reconnects {
   std::uint32_t failures() const noexcept { return failures_; }
   bool exhausted() const noexcept { return failures_ >= max_failures; }
 
-  // Schedules the next attempt with backoff and jitter. `retry_after_ms` is the time that the
-  // server has asked to wait, or 0.
+  // Schedules the next attempt with backoff and jitter. `retry_after_ms` is the delay that the
+  // server requested, or 0.
   void schedule(std::uint32_t retry_after_ms);
   void cancel();
 

@@ -56,7 +56,7 @@ class ServerLists {
   // Called when the server may have changed the list. Reads it again if the connection is open.
   void changed(ItemKind kind);
   // Called with the response to a list request. If there is no response, `error` is set and `scan`
-  // is null. `retry_after_ms` is the time that the server has asked to wait, or 0.
+  // is null. `retry_after_ms` is the delay that the server requested, or 0.
   void answered(ItemKind kind, const mcp::Scan *scan, std::string_view message, const Error *error,
                 std::uint32_t retry_after_ms);
   // Removes the tools that the definition hides. Returns true if a listed tool was removed.

@@ -22,8 +22,8 @@ class ServerOpening {
     virtual ~Owner() = default;
     // Called when the server has accepted the opening request of this edge.
     virtual void opened_with(const ServerEdge &edge, ServerEdge::Opened opened) = 0;
-    // Called when the connection could not be opened. `retry_after_ms` is the time that the server
-    // has asked to wait, or 0.
+    // Called when the connection could not be opened. `retry_after_ms` is the delay that the server
+    // requested, or 0.
     virtual void attempt_failed(const Error &error, std::uint32_t retry_after_ms) = 0;
     // Called when the server no longer supports the connection's protocol generation.
     virtual void reopen() = 0;

@@ -119,7 +119,7 @@ TEST_CASE("the responses to the opening requests determine the revision") {
   }
 }
 
-TEST_CASE("a failed connection is reported with the time that the server has asked to wait") {
+TEST_CASE("a failed connection is reported with the delay that the server requested") {
   Parts p(server_with(ProtocolPin::v2025_11_25));
   p.fail({BH_E_UNAVAILABLE, "busy"}, 250);
   REQUIRE(p.failed.size() == 1);

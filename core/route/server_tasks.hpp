@@ -17,8 +17,8 @@ namespace bulkhead {
 
 class ServerTasks {
  public:
-  // Limit for the tasks/cancel requests of the lane itself that are open. A server can cause any
-  // number of them.
+  // Limit for open tasks/cancel requests that the lane sends on its own behalf. Without this limit,
+  // a server could cause any number of them.
   static constexpr std::size_t max_cancels = 16;
 
   ServerTasks(Lane &lane, LaneHost &host, Conversation &conversation, LaneWire &wire)

@@ -1,8 +1,8 @@
 // Functions for file system paths: operations on the path text, existence checks, and resolution of
 // symbolic links.
 //
-// All functions are thread-safe, but a KnownPlaces object must be used on one thread. Except by
-// means_missing(), a path that cannot be looked up is treated as nonexistent.
+// All functions are thread-safe, but a KnownPlaces object must be used on one thread. A path that
+// cannot be looked up is treated as nonexistent, except by means_missing() and is_unreachable().
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ std::string joined(const std::string &folder, std::string_view name);
 // Returns "/" for "/" and for a name without a slash.
 std::string parent_of(const std::string &path);
 std::string_view base_of(std::string_view path) noexcept;
-// Removes ".", ".." and trailing slashes.
+// Resolves "." and ".." as text, without following links, and removes trailing slashes.
 std::string normal_path(const std::string &path);
 
 // Returns true if `path` is `folder` or below it. Neither may have a trailing slash.
 bool is_within(std::string_view path, std::string_view folder) noexcept;
-// Returns true if the path is "/", one of the folders, or a parent of one of them.
+// Returns true if the path is "/", one of the folders, or an ancestor of one of them.
 bool holds_any(const std::string &path, std::span<const std::string> folders);
 
 // ---- look-ups ---------------------------------------------------------------------------------
@@ -41,24 +41,26 @@ bool is_searchable(const std::string &folder);
 // exist but could not be looked up.
 bool means_missing(int error) noexcept;
 // Returns true for a mount point whose file system does not respond, such as that of a network file
-// server, or rejects this user, such as another user's FUSE file system. Its type cannot be
+// server, or rejects this user, such as another user's FUSE file system. The path's type cannot be
 // determined, but mount points of such file systems are folders.
 bool is_unreachable(const std::string &path);
 
 // Returns the absolute path without symbolic links, "." or "..". Returns an empty string if the
-// path does not exist, or if its walk was given up (path_walk.hpp).
+// path does not exist, or if its resolution exceeded a limit or lacked resources
+// (PathWalk::given_up).
 std::string real_path(const std::string &path, WalkBudget *budget = nullptr);
 
-// Caches the resolved locations of paths that are looked up for every view (secrets, services,
-// caches), so servers that start together share the look-ups. All entries expire together,
-// `fresh_ns` after the first look-up. Until then, changes to the file system are not noticed. Must
-// not be used for paths from a definition, because a server may have changed what they refer to.
+// Caches the resolved locations of paths that are looked up for every sandbox view (secrets,
+// services, caches), so servers that start together share the look-ups. All entries expire
+// together, `fresh_ns` after the cache was last cleared. Until then, changes to the file system are
+// not noticed. Must not be used for paths from a definition, because a server may have changed what
+// they refer to.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;
   static constexpr std::size_t most = 1024;  // maximum number of cached paths
 
-  // Clears the cache if it has expired. Must be called before a view is planned.
+  // Clears the cache if it has expired or is full. Must be called before a sandbox view is planned.
   void refresh(std::uint64_t now_ns);
   // Returns the same result as real_path(), possibly from the cache. `path` must be absolute and
   // must not contain "." or "..". Caches nothing for a budget that is exceeded.

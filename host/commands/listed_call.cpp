@@ -67,7 +67,7 @@ ResolvedTool resolve_in(const KnownTools &listing, const Names &names, std::stri
   if (listing.lists(name)) return out;
   if (const auto original = original_name(listing, names, names.aliased(name))) {
     out.name = *original;
-    notes->push_back(shown_name(name) + " is a listed name; rules see server " +
+    notes->push_back(shown_name(name) + " is the name that clients see; rules see server " +
                      shown_name(out.server) + ", tool " + shown_name(out.name));
   }
   if (listing.tools && !listing.lists(out.name)) {

@@ -78,8 +78,8 @@ Result<RecordFiles> look_for_records(const Arguments &arguments) {
                   [](const PluginUse &use) { return use.plugin.ends_with("telemetry-sqlite"); });
   out.none = "no session database found in " + below +
              (wanted ? "; it is created when the gateway starts"
-                     : ". To record calls, add this to the profile (TOML) and restart the "
-                       "gateway; to use another profile, pass --config:\n\n" +
+                     : ". To use another profile, pass --config. To record calls, add this to the "
+                       "profile (TOML) and restart the gateway:\n\n" +
                            std::string(profile_block));
   return out;
 }

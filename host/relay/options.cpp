@@ -145,8 +145,8 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
     return wrong_usage(program, "--unix and --hybrid are mutually exclusive");
   }
-  // On a machine with several hosts, each host uses a different port offset and passes it to its
-  // guests on the kernel command line.
+  // If several host processes run on one machine, each uses a different port offset and passes it
+  // to its guests on the kernel command line.
   if (!port_given) out.port = standard_port + port_offset(read_command_line());
   return out;
 }

@@ -43,7 +43,7 @@ class ControlServer {
   // How long to wait after accept() has failed for lack of descriptors or memory.
   static constexpr std::uint64_t pause_ms = 1'000;
 
-  // Sends the response. May be called immediately or later, on the loop's thread; the connection
+  // Sends the response. May be called immediately or later, on the reactor thread; the connection
   // stays open until then. If the client has disconnected or the server was destroyed, the response
   // is dropped.
   using Reply = std::function<void(ControlAnswer)>;

@@ -80,7 +80,7 @@ struct Service::Job {
   // Set on a pool thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // The following members are set later, on the loop's thread.
+  // Set later, on the reactor thread:
   std::vector<std::string> notes;
   std::vector<std::string> policies;       // their IDs
   std::vector<std::string> policy_errors;  // logged while the profile was applied

@@ -22,7 +22,8 @@
 
 namespace bulkhead::program {
 
-// The functions of the gateway that the service calls. They are always called on the loop's thread.
+// The functions of the gateway that the service calls. They are always called on the reactor
+// thread.
 struct ServiceBackend {
   // Reports the state of the gateway and its process. Calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;

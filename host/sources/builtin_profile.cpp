@@ -34,8 +34,9 @@ first_list_wait_ms = 8000
 )";
 
 // The transport's table must come last, because load_aggregator() appends `codec` to it. The
-// aggregator's client waits for the servers itself, so first_list_wait_ms is 0. It also expects the
-// shutdown to take no more than two seconds (shutdown_grace_ms).
+// aggregator's client does its own waiting for the servers, so first_list_wait_ms is 0. It also
+// expects the gateway to exit within two seconds, so shutdown_grace_ms, which can apply more than
+// once, is 250.
 const std::string_view builtin_aggregator = R"(
 [naming]
 scheme = "capsem"

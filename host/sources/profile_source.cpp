@@ -421,8 +421,8 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  // Commands that do not serve clients request the lists from the servers, so the stored lists are
-  // not loaded here.
+  // Only commands that serve clients load the stored lists of servers here. Some other commands
+  // call load_existing_lists(), and the rest request the lists from the servers.
   if (arguments.serves != Arguments::Serves::nothing) load_stored_lists(&out.profile);
   return out;
 }

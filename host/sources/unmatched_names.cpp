@@ -22,7 +22,8 @@ class Literals {
  public:
   explicit Literals(std::string_view condition) : text_(condition) {}
 
-  // `variable` is the last segment of the variable's name.
+  // Returns the literals that the condition compares with a variable. `variable` is the last
+  // segment of its path, such as tool_name for mcp.request.tool_name.
   std::vector<std::string> compared_with(std::string_view variable) const {
     std::vector<std::string> out;
     for (std::size_t at = text_.find(variable); at != text_.npos;
@@ -169,7 +170,8 @@ class Search {
       });
       if (const auto original = listed_name(tool)) {
         add(file_, line_of(path), path,
-            shown_name(tool) + " is a listed name; rules see the server's own name, " +
+            shown_name(tool) +
+                " is the name that clients see; rules match the tool's name on the " + "server, " +
                 shown_name(*original));
       } else if (!possible) {
         no_tool(file_, line_of(path), path, subjects, tool);

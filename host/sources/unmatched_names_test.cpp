@@ -97,8 +97,8 @@ TEST_CASE("conditions that name a server or tool that does not exist are reporte
   CHECK(condition(profile, R"(server_name == "memory" && tool_name == "get_issue")") ==
         Lines{at_rule + "server \"memory\" lists no tool \"get_issue\""});
   CHECK(condition(profile, R"(mcp.request.tool_name == "memory__delete_entities")") ==
-        Lines{at_rule + "\"memory__delete_entities\" is a listed name; rules see the server's own "
-                        "name, \"delete_entities\""});
+        Lines{at_rule + "\"memory__delete_entities\" is the name that clients see; rules match the "
+                        "tool's name on the server, \"delete_entities\""});
 }
 
 TEST_CASE("names that exist, and texts that are not compared, are not reported") {

@@ -28,15 +28,19 @@ std::string move_problem(int error, const std::string &from, const std::string &
     case ENOENT:
       return "there is no " + shown(from);
     case EEXIST:
-    case ENOTEMPTY:
       return shown(to) + " already exists; set overwrite to true to replace a file";
+    case ENOTEMPTY:
+      return "the folder " + shown(to) + " is not empty, so it cannot be replaced";
     case EINVAL:
-      return shown(from) + " cannot be moved into itself";
+      return shown(from) + " cannot be moved to " + shown(to) +
+             ": a folder cannot be moved into itself, or the file system does not support this "
+             "move";
     case EISDIR:
     case ENOTDIR:
       return "cannot replace a folder with a file, or a file with a folder: " + shown(to);
     case EXDEV:
-      return shown(to) + " is on another file system; copy it and delete the original";
+      return shown(from) + " cannot be moved to another file system: " + shown(to) +
+             "; copy it and delete the original";
     default:
       return shown(from) + " cannot be moved to " + shown(to) + ": " + bh::error_name(error);
   }
@@ -73,8 +77,9 @@ std::string delete_one(const Call &call, const Place &place, const std::string &
   }
   if (errno == ENOENT) return tool_kit::error_result("there is no " + shown(path));
   if (errno == ENOTEMPTY || errno == EEXIST) {
-    return tool_kit::error_result("the folder " + shown(path) +
-                                  " is not empty; set recursive to true to delete its contents");
+    return tool_kit::error_result(
+        "the folder " + shown(path) +
+        " is not empty; set recursive to true to delete the folder and its contents");
   }
   return tool_kit::error_result(shown(path) + " cannot be deleted: " + bh::error_name(errno));
 }

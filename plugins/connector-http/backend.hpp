@@ -76,7 +76,8 @@ class HttpRoute {
   // error, nothing was sent, the sink is not called, and *out is unchanged.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
-  // Returns the number of body bytes that have not been sent.
+  // Returns the number of bytes of accepted requests, including their heads, that have not been
+  // written to a connection.
   virtual std::uint64_t unsent() const noexcept = 0;
 };
 

@@ -78,13 +78,13 @@ void Context::sweep() {
 void Context::lane_finished(Lane *lane) {
   if (std::find(finished_.begin(), finished_.end(), lane) != finished_.end()) return;
   finished_.push_back(lane);
-  if (burial_pending_) return;
-  burial_pending_ = true;
-  host.defer(bh::callback<&Context::bury>(this));
+  if (deletion_pending_) return;
+  deletion_pending_ = true;
+  host.defer(bh::callback<&Context::delete_retired>(this));
 }
 
-void Context::bury() {
-  burial_pending_ = false;
+void Context::delete_retired() {
+  deletion_pending_ = false;
   const std::vector<Lane *> finished = std::exchange(finished_, {});
   for (Lane *lane : finished) {
     const bh_lane handle = lane->handle();

@@ -66,12 +66,12 @@ struct Context {
 
  private:
   void sweep();
-  void bury();
+  void delete_retired();
 
   std::vector<std::unique_ptr<Post>> posts_;  // all Post objects, including those in free_posts_
   std::vector<Post *> free_posts_;
   std::vector<Lane *> finished_;
-  bool burial_pending_ = false;
+  bool deletion_pending_ = false;
   bh_timer sweep_timer_ = 0;
   std::uint64_t random_;
 };

@@ -123,16 +123,16 @@ void Http1Client::retire(Connection *connection) noexcept {
   remove_one(&all_, connection);
   --origin.open;
   connection->close();
-  dead_.push_back(connection);
-  if (burial_pending_) return;
-  burial_pending_ = true;
-  host_.defer(bh::callback<&Http1Client::bury>(this));
+  retired_.push_back(connection);
+  if (deletion_pending_) return;
+  deletion_pending_ = true;
+  host_.defer(bh::callback<&Http1Client::delete_retired>(this));
 }
 
-void Http1Client::bury() noexcept {
-  burial_pending_ = false;
-  for (Connection *connection : dead_) delete connection;
-  dead_.clear();
+void Http1Client::delete_retired() noexcept {
+  deletion_pending_ = false;
+  for (Connection *connection : retired_) delete connection;
+  retired_.clear();
 }
 
 void Http1Client::arm_sweep() {
@@ -202,8 +202,8 @@ void Http1Client::stop() noexcept {
     origin->lookup = nullptr;
   }
   host_.timer_cancel(sweep_timer_);
-  for (Connection *connection : dead_) delete connection;
-  dead_.clear();
+  for (Connection *connection : retired_) delete connection;
+  retired_.clear();
 }
 
 }  // namespace connector_http

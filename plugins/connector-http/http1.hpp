@@ -78,15 +78,15 @@ class Http1Client {
   static void prefer(Origin &origin, const Address &address);
   void resolved(Origin &origin, std::vector<Address> &&addresses, const std::string &why);
   void release_route(Origin &origin) noexcept;
-  void bury() noexcept;
+  void delete_retired() noexcept;
 
   const bh::Host &host_;
   Http1Limits limits_;
   std::unique_ptr<char[]> scratch_;
   std::map<std::string, std::unique_ptr<Origin>> origins_;
   std::vector<Connection *> all_;
-  std::vector<Connection *> dead_;  // freed later, because their callbacks may be on the stack
-  bool burial_pending_ = false;
+  std::vector<Connection *> retired_;  // freed later, because their callbacks may be on the stack
+  bool deletion_pending_ = false;
   bh_timer sweep_timer_ = 0;
   std::uint64_t connects_ = 0;
 };

@@ -108,8 +108,8 @@ class Lane {
   void session_lost(Post *post, const bh_error &error);
   bool is_lost_session(const Post &post) const;
 
-  // Returns true if a response with this status to an opening request says nothing about the
-  // revisions that the server supports, whatever its body contains: authentication, overload and
+  // Returns true if this status of the response to an opening request does not show which revisions
+  // the server supports, whatever the body contains. This applies to authentication, overload and
   // server errors.
   bool hides_generation(std::uint16_t status) const noexcept {
     return revision_.empty() && (status == 401 || status == 403 || status == 429 || status >= 500);

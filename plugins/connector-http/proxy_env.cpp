@@ -13,15 +13,15 @@ std::string_view lookup(const char *(*get)(const char *), const char *a, const c
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
-// Matches an entry of no_proxy. "example.com" and ".example.com" match both the name itself and its
-// subdomains. If an entry has a port, the port must also match.
+// Matches an entry of no_proxy. "*" matches every host. "example.com" and ".example.com" match both
+// the name itself and its subdomains. If an entry has a port, the port must also match.
 bool entry_matches(std::string_view entry, const Url &url) {
   if (entry.empty()) return false;
   if (entry == "*") return true;
   if (equal_ignoring_case(entry, url.host_port()) || equal_ignoring_case(entry, url.host))
     return true;
   if (entry.front() == '.') entry.remove_prefix(1);
-  const std::string_view host = url.host;
+  const std::string host = entry.find(':') == entry.npos ? url.host : url.host_port();
   if (entry.empty() || host.size() < entry.size()) return false;
   if (!equal_ignoring_case(host.substr(host.size() - entry.size()), entry)) return false;
   return host.size() == entry.size() || host[host.size() - entry.size() - 1] == '.';

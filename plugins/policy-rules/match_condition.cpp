@@ -175,7 +175,7 @@ class Parser {
       return &known;
     }
     if (name == "mcp.tool_list" || name == "mcp.request.id") {
-      fail(std::string(name) + " is never set here, so the rule would never match");
+      fail(std::string(name) + " is never set by Bulkhead, so the rule would never match");
     } else {
       fail("unknown field \"" + std::string(name.substr(0, 80)) +
            "\"; known fields: mcp.method, mcp.server.name, mcp.tool_call.name, "

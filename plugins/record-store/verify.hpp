@@ -12,7 +12,7 @@
 
 namespace record_store {
 
-// A checkpoint from the supervisor's list.
+// A checkpoint from the supervisor's list of checkpoints that it has signed.
 struct KnownCheckpoint {
   std::uint64_t seq = 0;
   std::string head;  // 64 hex digits

@@ -12,7 +12,8 @@
 
 namespace stdio_lines {
 
-// Messages larger than this bypass the write queue and get a larger pipe.
+// Outgoing messages larger than this bypass the write queue. The first of them on a pipe enlarges
+// the pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
 // Buffers that all readers of a plugin instance share. Only one reader reads at a time.

@@ -85,7 +85,8 @@ class Store {
 
   const record_store::Head &head() const noexcept { return head_; }
   bool was_unclean() const noexcept { return unclean_; }
-  // Returns the number of the last record, or 0 if there are no records.
+  // Returns the highest record number that was found when the store was opened, or 0 if there was
+  // none.
   std::uint64_t last_number() const noexcept { return last_number_; }
   const std::string &path() const noexcept { return path_; }
 

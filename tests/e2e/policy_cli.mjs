@@ -73,7 +73,7 @@ test('policy check and doctor warn about names that no server and no tool has', 
   const expected = [
     'allowTools of memory: server "memory" lists no tool "remove". This entry allows nothing, and tools that the list does not name are blocked',
     'security.rules.mcp.absent.if: no server is named "mem"; did you mean "memory"?',
-    'security.rules.mcp.listed.if: "memory__delete" is a listed name; rules see the server\'s own name, "delete"',
+    'security.rules.mcp.listed.if: "memory__delete" is the name that clients see; rules match the tool\'s name on the server, "delete"',
     'security.servers.githb: no server is named "githb"; did you mean "github"?',
     'security.servers.github.allowed_tools: server "github" lists no tool "get_isue"; did you mean "get_issue"? This entry allows nothing, and tools that the list does not name are blocked',
   ];
@@ -134,7 +134,7 @@ test('policy explain and test resolve the names that clients see', (t) => {
   assert.equal(missing.code, 1, show(missing));
   assert.match(missing.stderr, /no server in the profile has a tool with the listed name "nosuch__delete_entities"/);
   const text = cli(t, ['explain', '-'], profile, '{"name":"memory__delete_entities"}');
-  assert.match(text.stdout, /^note: "memory__delete_entities" is a listed name; rules see server "memory", tool "delete_entities"$/m);
+  assert.match(text.stdout, /^note: "memory__delete_entities" is the name that clients see; rules see server "memory", tool "delete_entities"$/m);
   const cases = cli(t, ['test', '-'], profile, '{"call":{"name":"memory__delete_entities"},"expect":"block","rule":"keep"}\n');
   assert.equal(cases.code, 0, show(cases));
 });

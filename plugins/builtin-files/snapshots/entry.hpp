@@ -36,7 +36,8 @@ struct Entry {
 
 using Entries = std::vector<Entry>;  // sorted with path_less()
 
-// Sorts paths in traversal order: a folder precedes its contents, which precede its siblings.
+// Returns true if `a` precedes `b` in traversal order: a folder, then its contents, then its later
+// siblings.
 bool path_less(std::string_view a, std::string_view b) noexcept;
 
 // Returns true if `path` is equal to `folder` or below it. If `folder` is "" or ".", this is true

@@ -170,6 +170,8 @@ TEST_CASE("proxies from the environment are used as in curl, but never for loopb
   CHECK_FALSE(proxied("http://example.com/"));
   CHECK_FALSE(proxied("http://a.example.com:99/"));
   CHECK(proxied("http://notexample.com/"));
+  CHECK_FALSE(proxied("http://a.corp:81/"));
+  CHECK(proxied("http://a.corp/"));
   CHECK_FALSE(proxied("http://10.0.0.1/"));
   CHECK_FALSE(proxied("http://localhost:1/"));
   CHECK_FALSE(proxied("http://127.8.8.8/"));

@@ -98,8 +98,8 @@ class Value {
   }
   // `text` must be a string literal because errors must not allocate on the request path.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // Creates an error for an operation that does not accept its one or two operands, and stores the
-  // types of the operands.
+  // Creates an error for a unary or binary operation that does not accept the types of its
+  // operands, and stores these types.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());

@@ -1,9 +1,9 @@
 /* Transport: accepts clients and transfers messages. It reports the identity of the peer. It
  * does not decide policy, parse messages, or compose MCP responses.
  *
- * A *session* is the conversation with one client. A *stream* is the number by which the
- * transport identifies where to send the response to a message (an HTTP request, or a stream ID
- * in a frame). Stream 0 is the general stream of a session, and the only stream of stdio.
+ * A *session* is the conversation with one client. A *stream* is the number that tells the
+ * transport where to send the response to a message, for example an HTTP request or a stream ID
+ * in a frame. Stream 0 is the general stream of a session, and the only stream of stdio.
  *
  * A *sessionless* message has session 0, and a stream number that is unique among the
  * transport's open sessionless streams. The host sends all messages that belong to it with
@@ -27,7 +27,8 @@ typedef uint64_t bh_session; /* 0: none; contains a generation */
 
 enum {
   /* Clients may omit or repeat initialize. If initialize is omitted, the session has the oldest
-   * revision and no capabilities. Each initialize starts a new session. */
+   * revision and no capabilities. Each initialize restarts the session under the same handle;
+   * in-flight calls continue. */
   BH_PEER_HANDSHAKE_OPTIONAL = 1,
   /* The client accepts only responses. The host sends no BH_OUT_EVENT and no BH_OUT_ASK, and
    * declares no client capabilities to servers. */
@@ -48,7 +49,7 @@ typedef struct bh_peer {
 } bh_peer;
 
 enum {
-  BH_INCOMING_HEADERS = 1 /* flag: the wire has headers, and `headers` contains all MCP headers */
+  BH_INCOMING_HEADERS = 1 /* flag: the protocol has headers; `headers` contains all MCP headers */
 };
 
 /* A message from a client. All data is borrowed until deliver_message() returns. */
@@ -71,7 +72,8 @@ typedef struct bh_incoming {
 
 enum {
   BH_DELIVERED_NOTHING = 0, /* accepted; no response follows (notification, response) */
-  /* exactly one BH_OUT_ANSWER follows on this stream, perhaps inside deliver() */
+  /* exactly one BH_OUT_ANSWER follows on this stream, perhaps inside deliver() or
+   * deliver_message() */
   BH_DELIVERED_ANSWER = 1
 };
 enum {
@@ -122,7 +124,8 @@ typedef struct bh_transport {
   /* Sends or queues a message. Returns BH_STALE if the session or stream is closed; the message
    * is dropped. Returns BH_E_LIMIT if the client reads too slowly and its queue is full. The
    * transport then closes the session. If the message is sessionless, it closes only the stream,
-   * and calls stream_gone() unless the message was the response. May be called inside deliver().
+   * and calls stream_gone() unless the message was the response. May be called inside deliver()
+   * and deliver_message().
    * If session_close() or stream_gone() is called inside send(), it takes effect at the end of
    * the event loop iteration. [io] */
   bh_status (*send)(void *self, const bh_outgoing *message);
@@ -140,8 +143,8 @@ enum {
   BH_SESSION_GONE =
       0, /* the client has disconnected or closed the session; in-flight requests are cancelled */
   BH_SESSION_INPUT_ENDED = 1, /* no more input; in-flight requests continue */
-  /* BH_SESSION_GONE, but because another session needed the slot; bh_host_resume.reopen() can
-   * restore the session for at least session_idle_ms */
+  /* as BH_SESSION_GONE, but another session needed the slot. For at least session_idle_ms
+   * afterwards, bh_host_resume.reopen() can restore the session. */
   BH_SESSION_EVICTED = 2
 };
 
@@ -161,7 +164,7 @@ typedef struct bh_host_transport {
   bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
                        bh_delivery *out);
 
-  /* Reports that `stream` is closed, so that a response could not be sent. If the stream belongs
+  /* Reports that `stream` is closed, so a response cannot be sent on it. If the stream belongs
    * to a session (revisions up to 2025-11-25), the request is *not* cancelled. A sessionless
    * request is cancelled, and the host sends no more messages on the stream. [io] */
   void (*stream_gone)(void *ctx, bh_session session, uint64_t stream);
@@ -195,7 +198,7 @@ typedef struct bh_host_transport {
    * BH_E_LIMIT: the message is sessionless, and all transports together already have
    *   limits->sessions open streams.
    * BH_E_UNAVAILABLE: the message is sessionless, and the host is shutting down.
-   * BH_E_UNSUPPORTED: the message is sessionless, and this host accepts none (a pipe); or the
+   * BH_E_UNSUPPORTED: the message is sessionless, and this host accepts none (the relay); or the
    *   caller is not a transport.
    * BH_E_INVALID: the struct is invalid: the peer is missing or is not the session's, the stream
    *   is already open, or bh_header does not allow the headers. The host logs the reason, and
