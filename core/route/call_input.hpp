@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "route/input_round.hpp"
@@ -18,6 +19,8 @@ struct CallInput {
   ClientCaps declared = 0;  // by the gateway, in this request
   std::uint32_t rounds = 0;
   bool headers_renewed = false;  // it was sent again because its headers were out of date
+  // The highest progress that was forwarded to the client.
+  double progress = -std::numeric_limits<double>::infinity();
   InputRound round;
   std::string members;  // that the repeated request's params have in addition; ends with a comma
   std::string failure;  // why the call cannot continue; empty if it can

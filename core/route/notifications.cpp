@@ -1,10 +1,14 @@
 #include "route/notifications.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "mcp/scan.hpp"
+#include "route/call_input.hpp"
 #include "route/protocol.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -37,6 +41,20 @@ JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &me
   return event;
 }
 
+// Returns false if the progress must not be forwarded. A server counts from the start again if the
+// call is sent again, but the progress that the client receives must increase.
+bool increases(CallInput *input, const Message &message) {
+  if (input == nullptr) return true;
+  const std::string_view text = mcp::member(message[message.scan->params], "progress");
+  double progress = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), progress);
+  if (error != std::errc() || end != text.data() + text.size()) return true;
+  const bool sent_again = input->rounds != 0 || input->headers_renewed;
+  if (sent_again && progress <= input->progress) return false;
+  input->progress = std::max(input->progress, progress);
+  return true;
+}
+
 // Returns the address to which a message is sent: the stream of the call that caused it, or the
 // client's general stream if `call` is null.
 ReplyTo reply_of(const Session &client, const Call *call) {
@@ -59,7 +77,8 @@ bool admits(const Session &client, int level) {
 void Notifications::progress(Lane &lane, const Message &message) {
   const Exchange *e = needs_.exchanges.get(parse_number(message[message.scan->token]));
   const Call *call = e != nullptr && e->lane == &lane ? e->call : nullptr;
-  if (call == nullptr || call->request.progress_token.empty()) {
+  if (call == nullptr || call->request.progress_token.empty() ||
+      !increases(call->input.get(), message)) {
     ++needs_.counters.dropped_events;
     return;
   }

@@ -11,10 +11,10 @@ using namespace bulkhead;
 namespace {
 
 struct World : MessageWorld {
-  void progress(const std::string &token) {
+  void progress(const std::string &token, const std::string &value = "0.5") {
     const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
                     R"({"progressToken":)" +
-                    token + R"(,"progress":0.5}})");
+                    token + R"(,"progress":)" + value + "}}");
     notifications.progress(lane, m.get());
   }
   void log_line(const std::string &level, std::uint64_t hint = 0) {
@@ -42,6 +42,39 @@ TEST_CASE("progress reaches the client of its call with the client's token") {
   w.progress("\"text\"");
   CHECK(w.events(w.first) == 1);
   CHECK(w.counters.dropped_events == 3);
+}
+
+TEST_CASE("the progress of a call increases although its server counts from the start again") {
+  World w;
+  Call &call = w.call_of(w.first);
+  call.request.progress_token = "\"mine\"";
+  call.input = std::make_unique<CallInput>();
+  const std::string number = std::to_string(call.exchange->id);
+  const auto forwarded = [&](const std::vector<std::string> &values) {
+    std::vector<std::string> out;
+    for (const std::string &value : values) {
+      const std::size_t before = w.events(w.first);
+      w.progress(number, value);
+      if (w.events(w.first) != before) {
+        out.emplace_back(at(w.sent_to(w.first, BH_OUT_EVENT).back(), {"params", "progress"}));
+      }
+    }
+    return out;
+  };
+  using Values = std::vector<std::string>;
+  CHECK(forwarded({"1", "2", "1.5"}) == Values{"1", "2", "1.5"});  // the server's own fault
+  const auto again = GENERATE(false, true);
+  call.input->rounds = again ? 0 : 1;
+  call.input->headers_renewed = again;
+  CHECK(forwarded({"1", "2", "2.5", "2.5", "25e-1", "3", "-4", "3.1"}) ==
+        Values{"2.5", "3", "3.1"});
+  CHECK(forwarded({"\"odd\""}) == Values{"\"odd\""});
+  // Another call is not affected.
+  Call &other = w.call_of(w.first);
+  other.request.progress_token = "1";
+  other.input = std::make_unique<CallInput>();
+  w.progress(std::to_string(other.exchange->id), "0.1");
+  CHECK(at(w.sent_to(w.first, BH_OUT_EVENT).back(), {"params", "progress"}) == "0.1");
 }
 
 TEST_CASE("a log message is sent to the client of its call, depending on the client's log level") {
