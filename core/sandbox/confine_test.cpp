@@ -7,10 +7,13 @@
 #include <netdb.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +22,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -133,6 +137,42 @@ TEST_CASE("a process that may not start programs can neither fork nor exec") {
           if (child == 0) ::_exit(0);
           return child < 0 && errno == EPERM ? "refused" : "forked";
         }) == "refused");
+}
+
+TEST_CASE("a pointer must be null as a whole where only a null pointer is allowed") {
+  const std::string file = "confine_test." + std::to_string(::getpid());
+  std::ofstream(file) << "x";
+  REQUIRE(::chmod(file.c_str(), 0666) == 0);
+  struct stat before{}, after{};
+  const timespec old[2] = {{1, 0}, {1, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), old, 0) == 0);
+  REQUIRE(::stat(file.c_str(), &before) == 0);
+  const std::string path = std::filesystem::absolute(file).string();
+  // The low 32 bits of this address are zero.
+  const auto at = reinterpret_cast<char *>(std::uintptr_t{1} << 32);
+  CHECK(confined(reactor_role(), [&]() -> std::string {
+          void *page = ::mmap(at, 4096, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+          if (page != at) return "no memory there";
+          std::string out;
+          const auto add = [&](long result) {
+            out += result == 0 ? "done " : errno == EPERM ? "refused " : "failed ";
+          };
+          ::memcpy(at, path.c_str(), path.size() + 1);
+          add(::syscall(SYS_utimensat, AT_FDCWD, at, nullptr, 0));
+          rlimit limit{};
+          add(::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit));
+          --limit.rlim_cur;
+          ::memcpy(at, &limit, sizeof limit);
+          add(::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, at, nullptr));
+          int ends[2];
+          add(::pipe2(ends, O_CLOEXEC));
+          add(::futimens(ends[0], nullptr));
+          return out;
+        }) == "refused done refused done done ");
+  REQUIRE(::stat(file.c_str(), &after) == 0);
+  CHECK(after.st_mtim.tv_sec == before.st_mtim.tv_sec);
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("only a role that writes files may clone files") {

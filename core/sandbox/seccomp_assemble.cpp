@@ -51,7 +51,9 @@ void add_all_of(Code &code, const AllOf &all) {
     // The code is generated from the last condition to the first, so the distance of each jump to
     // the end is already known.
     const std::size_t past = body.size() + 1;
-    Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
+    const std::size_t half = condition->high ? sizeof(std::uint32_t) : 0;  // little-endian
+    Code one{
+        load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument + half)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));
     one.push_back(condition->unequal ? jump(BPF_JEQ, condition->value, past, 0)
                                      : jump(BPF_JEQ, condition->value, 0, past));

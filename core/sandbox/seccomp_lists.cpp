@@ -34,6 +34,9 @@ constexpr std::uint32_t socket_type_mask = 0xf;  // excludes SOCK_CLOEXEC and SO
 seccomp::Condition is(unsigned argument, std::uint32_t value) {
   return {argument, ~0U, value};
 }
+seccomp::Condition high_half_is(unsigned argument, std::uint32_t value) {
+  return {argument, ~0U, value, false, true};
+}
 seccomp::Condition is_not(unsigned argument, std::uint32_t value) {
   return {argument, ~0U, value, true};
 }
@@ -75,7 +78,7 @@ void add_files(CallList &list, const SeccompOptions &options) {
   // are harmless.
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
   // Allows only the variant without a path, which futimens() uses.
-  list.allow_if(__NR_utimensat, {{is(1, 0)}});
+  list.allow_if(__NR_utimensat, {{is(1, 0), high_half_is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
   if (options.clones_files) {
@@ -174,7 +177,7 @@ void add_self(CallList &list) {
   list.allow({__NR_getpgrp, __NR_getrlimit});
 #endif
   // A process may only read its own limits, not change them or read those of others.
-  list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0)}});
+  list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0), high_half_is(2, 0)}});
   // A process may send signals only to itself, for abort(), raise() and thread cancellation.
   const auto self = static_cast<std::uint32_t>(::getpid());
   list.allow_if(__NR_kill, {{is(0, self)}});

@@ -10,13 +10,14 @@
 
 namespace bulkhead::seccomp {
 
-// The condition (argument & mask) == value, or != if `unequal` is set. Only the low 32 bits are
-// compared. This is sufficient: every argument that the lists check is either an int in the kernel
-// or has its flags in these bits.
+// The condition (argument & mask) == value, or != if `unequal` is set. Only one half of an argument
+// is compared. The low half is sufficient for an argument that is an int in the kernel or has its
+// flags there; a pointer requires two conditions.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;
   bool unequal = false;
+  bool high = false;  // compares the high 32 bits instead of the low ones
 };
 using AllOf = std::vector<Condition>;
 
