@@ -511,7 +511,8 @@ void ServerStub::progress(bh_call id, double value, double total, std::string_vi
 
 void ServerStub::event(bh_call id, std::uint32_t kind, std::string_view detail) {
   const Call *call = calls_.get(id);
-  if (call == nullptr || trunk_ == nullptr || detail.size() > BH_EVENT_BYTES) return;
+  if (call == nullptr || !call->wanted || trunk_ == nullptr) return;
+  if (detail.size() > BH_EVENT_BYTES) return;
   Frame frame;
   frame.kind = FrameKind::call_event;
   frame.plugin = call->plugin;

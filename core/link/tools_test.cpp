@@ -31,7 +31,9 @@ struct Heard final : ClientStubEvents {
   }
   void call_failed(bh_call, const Error &error) override { errors.push_back(error.text); }
   void call_progress(bh_call, double, double, std::string_view) override {}
-  void call_event(bh_call, std::uint32_t, std::string_view) override {}
+  void call_event(bh_call call, std::uint32_t, std::string_view detail) override {
+    events.push_back(std::to_string(call) + " " + std::string(detail));
+  }
   void tools_changed(const std::string &plugin, std::uint32_t kind) override {
     changes.emplace_back(plugin, kind);
   }
@@ -39,7 +41,7 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &plugin, std::string_view uri) override {
     updates.push_back(plugin + " " + std::string(uri));
   }
-  std::vector<std::string> began, updates;
+  std::vector<std::string> began, updates, events;
 };
 
 // A tools plugin with one tool. The tool's name is the plugin's ID, and so is the result of every
@@ -231,6 +233,35 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   ClientStub::tools().call_cancel(notes, link.last_call);
   REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
   CHECK(process.tools[0]->cancelled == 0);
+}
+
+TEST_CASE("events of a disconnected client stub's calls do not reach the next one") {
+  Link first, second;
+  Process process(*first.reactor, first.limits, {"notes"});
+  process.tools[0]->answers = false;
+  first.attach(process);
+  first.call(first.client.plugin("notes"));
+  REQUIRE(first.until([&] { return process.tools[0]->pending.size() == 1; }));
+  process.server->event(process.tools[0]->pending[0], BH_RECORD_CALL, "first");
+  REQUIRE(first.until([&] { return first.heard.events == Names{"1 first"}; }));
+  // The other client stub stands for a restarted endpoint, which uses the same numbers again.
+  auto pair = socket_pair();
+  REQUIRE(pair.has_value());
+  process.server->attach(std::move(pair->second));
+  second.client.attach(std::move(pair->first));
+  second.call(second.client.plugin("notes"));
+  const auto both = [&](const std::function<bool()> &done) {
+    for (int i = 0; i < 2000 && !done(); ++i) {
+      first.reactor->poll(1);
+      second.reactor->poll(1);
+    }
+    return done();
+  };
+  REQUIRE(both([&] { return process.tools[0]->pending.size() == 2; }));
+  process.server->event(process.tools[0]->pending[0], BH_RECORD_CALL, "late");
+  process.server->event(process.tools[0]->pending[1], BH_RECORD_CALL, "second");
+  REQUIRE(both([&] { return !second.heard.events.empty(); }));
+  CHECK(second.heard.events == Names{"1 second"});
 }
 
 TEST_CASE("a draining process completes its calls while the next process receives all new calls") {

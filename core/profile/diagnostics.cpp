@@ -84,11 +84,11 @@ std::string in_quotes(std::string_view text) {
   return '"' + printable(text) + '"';
 }
 
-std::string join(const std::string &path, std::string_view name) {
+std::string join(const std::string &path, std::string_view name, std::size_t most) {
   const bool plain = !name.empty() && name.find_first_of(". \"") == std::string_view::npos;
   std::string out = path;
   if (!out.empty()) out += '.';
-  return out += plain ? printable(name) : in_quotes(name);
+  return out += plain ? printable(name, most) : '"' + printable(name, most) + '"';
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {

@@ -90,7 +90,8 @@ class Diagnostics {
   std::vector<std::string> notes_;
 };
 
-// Appends a name to a path: "a" and "b" become "a.b". Ambiguous names are quoted.
-std::string join(const std::string &path, std::string_view name);
+// Appends a name to a path: "a" and "b" become "a.b". Ambiguous names are quoted. `most` is as in
+// printable().
+std::string join(const std::string &path, std::string_view name, std::size_t most = 80);
 
 }  // namespace bulkhead::profiles

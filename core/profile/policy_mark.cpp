@@ -91,19 +91,19 @@ class Reader {
   // Reads [security.rules.mcp.NAME], [security.servers.NAME], [corp.rules.ID], [profiles.rules.ID]
   // and [default.ID].
   void read_group(const std::string &section, const Member &group) {
-    const std::string path = join(section, group.name);
+    const std::string path = join(section, group.name, std::string::npos);
     const bool table = group.value.kind == Kind::table;
     if (section == "default" && table) return add(&out_->rules, path, group.value);
     if (!table || (group.name != "rules" && group.name != "servers")) {
       return add(&out_->settings, path, group.value);
     }
     for (const Member &member : group.value.members) {
-      const std::string at = join(path, member.name);
+      const std::string at = join(path, member.name, std::string::npos);
       if (section != "security" || group.name == "servers") {
         add(&out_->rules, at, member.value);
       } else {
         for (const Member &rule : member.value.members) {
-          add(&out_->rules, join(at, rule.name), rule.value);
+          add(&out_->rules, join(at, rule.name, std::string::npos), rule.value);
         }
       }
     }

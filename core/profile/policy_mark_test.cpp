@@ -63,6 +63,14 @@ TEST_CASE("changes count rules by name, in all equivalent forms") {
         Lines{"settings of the rules changed"});
 }
 
+TEST_CASE("rules whose long names differ only at the end are different rules") {
+  const std::string name(100, 'n');
+  const std::string a = rule(name + "a", "1"), b = rule(name + "b", "1");
+  CHECK(first_policy_mark(policies(a + b)).rules == 2);
+  CHECK(changes(a + b, a + rule(name + "b", "2")) == Lines{"1 rule changed"});
+  CHECK(changes(rule(name + "a", "2") + b, a + b) == Lines{"1 rule changed"});
+}
+
 TEST_CASE("changes of a policy itself are listed") {
   const std::string lists = "[policies.default]\nplugin = \"judge\"\n";
   CHECK(changes("", lists + "x = 1\n") == Lines{"policies.default: configuration changed"});

@@ -28,7 +28,7 @@ class Writer {
  private:
   // kProfileDepth limits the recursion.
   void note(const Member &member, const std::string &above) {
-    const std::string path = join(above, member.name);
+    const std::string path = join(above, member.name, std::string::npos);
     lines_ += lines_.empty() ? "" : ",";
     append_json_string(lines_, path);
     lines_ += ':' + std::to_string(member.place.line);

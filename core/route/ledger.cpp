@@ -310,6 +310,7 @@ void Ledger::end_carried() noexcept {
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_release);
   set_note(0);
   file_->unread.store(0, std::memory_order_release);
+  taken_ = 0;
 }
 
 }  // namespace bulkhead

@@ -203,6 +203,13 @@ TEST_CASE("received bytes are stored until their messages are known") {
   CHECK(next(fd)->unread().empty());
   CHECK_FALSE(ledger->keep(std::string(Ledger::max_unread_bytes + 1, 'x'), false));
   CHECK(ledger->keep("", false));
+  // The bytes of another session are not affected by those that were taken before.
+  CHECK(ledger->keep("abc", false));
+  ledger->taken(2);
+  ledger->end_carried();
+  CHECK(ledger->keep("def", false));
+  ledger->commit();
+  CHECK(next(fd)->unread() == "def");
 }
 
 TEST_CASE("requests beyond the limit are not registered until space is available again") {

@@ -304,6 +304,7 @@ void Recorder::policy(std::string_view detail) {
   if (entry == nullptr) return;
   entry->facts.kind = BH_RECORD_POLICY;
   entry->detail = detail;
+  keep(*entry);
 }
 
 void Recorder::intent(Call &call) {

@@ -199,7 +199,9 @@ TEST_CASE(
   w.recorder.add_sink(&archive_table, &third, true);
   w.recorder.use_ring(&w.ring);
   CHECK(w.recorder.goes_first());
-  for (int i = 0; i < 3; ++i) w.end(w.begin(), BH_OUTCOME_OK);
+  w.end(w.begin(), BH_OUTCOME_OK);
+  w.recorder.policy("{}");
+  w.end(w.begin(), BH_OUTCOME_OK);
   const std::vector<std::uint64_t> all = w.kept_in_ring();
   REQUIRE(all.size() == 3);
   w.recorder.flush();

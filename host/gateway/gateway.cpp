@@ -132,8 +132,10 @@ class Gateway {
   ServiceBackend backend() {
     ServiceBackend backend;
     backend.status = [this](const std::function<void(const ServiceStatus &)> &done) {
-      pins_->when_written(
-          [this, done] { done({front_.process_facts(socket_->path()), host_->status()}); });
+      pins_->when_written([this, done] {
+        const std::string socket = socket_ == nullptr ? std::string() : socket_->path();
+        done({front_.process_facts(socket), host_->status()});
+      });
     };
     backend.apply = [this](LoadedProfile next,
                            const std::function<void(Result<ApplyReport>)> &done) {

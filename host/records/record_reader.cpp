@@ -153,7 +153,7 @@ std::string view_sql(record_store::Database &db, std::string_view table, std::si
 
 std::vector<record_store::SegmentFile> RecordReader::usable(
     std::vector<record_store::SegmentFile> files, std::vector<std::string> *left_out) {
-  if (files.size() < 2) return files;
+  if (files.size() < 2 || !load_sqlite()) return files;  // open() reports a missing library
   std::erase_if(files, [&](const record_store::SegmentFile &file) {
     record_store::Database db;
     if (::access(file.path.c_str(), F_OK) != 0) return true;

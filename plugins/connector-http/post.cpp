@@ -187,7 +187,7 @@ bool Post::feed(std::string_view piece) {
     if (step != SseParser::Step::event) break;
     progressed_ = true;
     if (event.data.empty() || !(event.type.empty() || event.type == "message")) continue;
-    if (!answered_ && is_response(event.data)) {
+    if (!answered_ && holds_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
       // Must be called before deliver(), because the host may send the next message during that

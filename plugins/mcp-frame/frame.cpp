@@ -63,9 +63,9 @@ std::string_view text(Fault fault) noexcept {
   return "unknown fault";
 }
 
-bool looks_like_frame(std::string_view in) noexcept {
+bool looks_like_frame(std::string_view in, std::size_t most) noexcept {
   const std::uint32_t total = total_length(in);
-  return total >= min_total && total <= max_total && read_be(in, 4, 2) == magic;
+  return total >= min_total && total <= most && read_be(in, 4, 2) == magic;
 }
 
 std::uint32_t total_length(std::string_view in) noexcept {

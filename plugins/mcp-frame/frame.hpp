@@ -57,8 +57,8 @@ struct Frame {
 };
 
 // Returns true if the first bytes of `in` could be the start of a frame. `in` must have at least
-// sniff_bytes bytes.
-bool looks_like_frame(std::string_view in) noexcept;
+// sniff_bytes bytes. `most` is the maximum total length of a frame.
+bool looks_like_frame(std::string_view in, std::size_t most = max_total) noexcept;
 
 // Returns the total length field of `in`, which must have at least length_bytes bytes.
 std::uint32_t total_length(std::string_view in) noexcept;

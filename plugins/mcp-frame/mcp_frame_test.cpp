@@ -187,6 +187,7 @@ TEST_CASE("looks_like_frame recognizes the first bytes of a frame") {
   CHECK(looks_like_frame(request_bytes));
   CHECK(looks_like_frame(from_hex("00101000 4d43")));
   CHECK_FALSE(looks_like_frame(from_hex("00101001 4d43")));
+  CHECK(looks_like_frame(from_hex("00101001 4d43"), 0x101001));
   CHECK_FALSE(looks_like_frame(from_hex("0000000f 4d43")));
   CHECK_FALSE(looks_like_frame(from_hex("00000010 4d44")));
   CHECK_FALSE(looks_like_frame(from_hex("16030100f8 01")));  // TLS

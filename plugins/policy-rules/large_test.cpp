@@ -48,13 +48,14 @@ struct World {
   };
   static inline std::deque<Work> works;
   static inline bool skips_work = false;  // work does nothing
+  static inline bool pool_is_full = false;
   static inline const bh_host_executor *real_executor = nullptr;
   bh_host_executor executor{};
 
   explicit World(const std::string &config) {
     later.clear();
     works.clear();
-    skips_work = false;
+    skips_work = pool_is_full = false;
     real_executor = static_cast<const bh_host_executor *>(
         host.host()->get_ext(host.host()->ctx, BH_EXT_HOST_EXECUTOR));
     executor = *real_executor;
@@ -81,6 +82,7 @@ struct World {
   }
 
   static bh_status run_blocking(void *ctx, void (*run)(void *), void (*done)(void *), void *arg) {
+    if (pool_is_full) return BH_E_LIMIT;
     works.push_back({run, done, arg, {}});
     const auto begin = [](void *work) {
       Work &one = *static_cast<Work *>(work);
@@ -182,6 +184,17 @@ TEST_CASE("nothing but the work on another thread evaluates a large message") {
     CHECK(verdict.verdict == BH_VERDICT_BLOCK);
     CHECK(verdict.reason == "out of memory while evaluating the rules");
   }
+}
+
+TEST_CASE("after a reload, a large message is not evaluated while the pool is full") {
+  World w(kReads);
+  REQUIRE(w.decide(1, "write", large(R"(,"kind":"plain")")) == BH_PENDING);
+  REQUIRE(w.policy->reconfigure(w.plugin->self, bh::str(rules("{}")), &w.error) == BH_OK);
+  World::pool_is_full = true;
+  const World::Verdict &verdict = w.answered();
+  World::pool_is_full = false;
+  CHECK(verdict.verdict == BH_VERDICT_BLOCK);
+  CHECK(verdict.reason == "the pool for blocking work is full");
 }
 
 TEST_CASE("strings that no rule reads may have any size") {

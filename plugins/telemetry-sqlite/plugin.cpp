@@ -21,7 +21,7 @@ namespace telemetry_sqlite {
 // Number of short strings in a record. The plugin limits the length of all strings, because a
 // compromised gateway process may send longer ones, and because verification rejects rows that are
 // larger than max_value_bytes. Masking can triple the size of a string (`1,` becomes `"***",`).
-constexpr std::size_t short_texts = 12;
+constexpr std::size_t short_texts = 13;
 static_assert(3 * (2 * BH_RECORD_TEXT_BYTES + BH_EVENT_BYTES + short_texts * max_short_text) <
               record_store::VerifyOptions::max_value_bytes / 2);
 

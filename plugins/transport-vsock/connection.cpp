@@ -228,8 +228,8 @@ void Connection::sniff_all(std::string_view all) {
       return doom(owner_.counters.refused);
     }
   }
-  const Sniffed sniffed = local ? sniff(all, {&owner_.config.local_token, 1})
-                                : sniff(all, owner_.config.metadata_prefixes);
+  const Sniffed sniffed = local ? sniff(all, {&owner_.config.local_token, 1}, max_total_)
+                                : sniff(all, owner_.config.metadata_prefixes, max_total_);
   if (local && sniffed.kind != Sniffed::Kind::more && !is_local(all, sniffed)) {
     return doom(owner_.counters.refused);
   }

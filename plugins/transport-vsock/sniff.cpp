@@ -7,7 +7,8 @@ namespace transport_vsock {
 
 static_assert(max_undecided == mcp_frame::max_metadata_line + mcp_frame::sniff_bytes);
 
-Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes) {
+Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes,
+              std::size_t max_frame) {
   using enum Sniffed::Kind;
   const mcp_frame::Metadata metadata = mcp_frame::parse_metadata(in, metadata_prefixes);
   if (metadata.state == mcp_frame::Metadata::State::more) return {};
@@ -17,10 +18,10 @@ Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixe
   if (rest.empty()) return out;
   if (rest.front() == '{') {
     out.kind = lines;
-  } else if (rest.front() != '\0') {
-    out.kind = other;  // all frame lengths are below 2^24, so a frame starts with NUL
+  } else if (static_cast<unsigned char>(rest.front()) > (max_frame >> 24)) {
+    out.kind = other;  // a frame starts with the first byte of its length
   } else if (rest.size() >= mcp_frame::sniff_bytes) {
-    out.kind = mcp_frame::looks_like_frame(rest) ? frames : other;
+    out.kind = mcp_frame::looks_like_frame(rest, max_frame) ? frames : other;
   }
   return out;
 }

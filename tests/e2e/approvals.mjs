@@ -332,7 +332,7 @@ both('the approval of a tool is limited to its server and session, and expires i
   const [resource] = await waits(socket);
   const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
   assert.equal(refused.code, 1, show(refused));
-  assert.match(refused.stderr, /requires a listed tool/);
+  assert.match(refused.stderr, /only a tool in its server.s tool list/);
   assert.equal((await command(gateway, 'allow', resource.id)).code, 0);
   assert.ok((await read).result);
 
