@@ -533,5 +533,20 @@ TEST_CASE("the number of reported invalid names is limited") {
   const ItemList items = list_of(ItemKind::tool, array);
   CHECK(items.items.empty());
   CHECK(items.left_out.size() == ItemList::max_left_out);
-  for (const std::string &name : items.left_out) CHECK(name.size() < ItemList::max_shown_name + 12);
+  for (const std::string &name : items.left_out) CHECK(name.size() <= ItemList::max_shown_name);
+}
+
+TEST_CASE("a reported invalid name is truncated between characters") {
+  for (std::size_t before = 105; before < 130; ++before) {
+    const std::string start(before, 'x');
+    const ItemList items =
+        list_of(ItemKind::tool, R"([{"name":"\n)" + start + "\xF0\x9F\x98\x80\xC3\xA9 end\"}]");
+    REQUIRE(items.left_out.size() == 1);
+    const std::string &name = items.left_out.front();
+    const std::string whole = "\\u000a" + start + "\xF0\x9F\x98\x80\xC3\xA9 end";
+    CHECK(name.size() <= ItemList::max_shown_name);
+    CHECK(name.size() > ItemList::max_shown_name - 4);
+    CHECK(whole.starts_with(name));
+    CHECK((name.size() == whole.size() || !bh::is_utf8_tail(whole[name.size()])));
+  }
 }

@@ -49,7 +49,8 @@ bool has_hidden(std::string_view name) {
 
 std::string without_hidden(std::string_view name) {
   std::string out;
-  while (!name.empty() && out.size() < ItemList::max_shown_name) {
+  constexpr std::size_t longest_character = 4;
+  while (!name.empty() && out.size() < ItemList::max_shown_name + longest_character) {
     const std::optional<Hidden> found = hidden_at(name);
     if (!found) {
       out += name.front();
@@ -58,7 +59,7 @@ std::string without_hidden(std::string_view name) {
     }
     name.remove_prefix(found ? found->size : 1);
   }
-  return out;
+  return std::string(bh::cut_text(out, ItemList::max_shown_name));
 }
 
 void note_left_out(std::string_view name, ItemList *list) {

@@ -383,6 +383,12 @@ TEST_CASE("definitions: empty values are removed, and other values are kept") {
           {}, &notes) == R"([{"name":""}])");
   CHECK(notes.size() == 3);
   for (const std::string &note : notes) CHECK(note.find("CANARY") == std::string::npos);
+  notes.clear();
+  for (const char *seconds : {"0", "1.5", "-1", "86401"}) {
+    CHECK(translate_definitions(std::string(R"([{"name":"a","timeout_secs":)") + seconds + "}]", {},
+                                &notes) == R"([{"name":"a"}])");
+  }
+  CHECK(notes.size() == 4);
 }
 
 TEST_CASE("definitions: slow starters get the longer time-out, unless they set one") {
