@@ -190,7 +190,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
 }
 
 // Must be called before the tool is added to the list for all clients. The list for clients with a
-// session begins with the first tool that differs.
+// session is created at the first tool that differs, as a copy of the list for all clients.
 void Catalogue::append_session_tool(std::string_view tool) {
   const std::optional<std::string> reduced = without_foreign_schemas(tool);
   if (!reduced.has_value() && !has_session_tools()) return;

@@ -196,8 +196,8 @@ class Reader {
     }
   }
 
-  // Keeps only the rules of type "mcp". Rules of other types control capsem's network, not this
-  // program.
+  // Keeps only the rules of type "mcp" and the capability "mcp_tools". All others control capsem,
+  // not this program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

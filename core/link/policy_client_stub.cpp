@@ -207,7 +207,7 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    // the request was queued before the policy's needs were known, and the policy does not need it
+    // The request was queued before the policy's needs were known, so it may need no decision.
     if (!judges(one.event)) {
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};

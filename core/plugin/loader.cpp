@@ -35,7 +35,7 @@ struct Attempt {
 
   std::mutex mutex;
   std::condition_variable changed;
-  const bh_host *outer = nullptr;  // receives log lines; null after the attempt was abandoned
+  const bh_host *outer = nullptr;  // receives log lines; null after the wait has ended
   Phase phase = Phase::constructors;
   bool finished = false, abandoned = false;
   std::optional<Error> error;

@@ -259,7 +259,7 @@ void ServerReader::note_foreign_references() {
   }
 }
 
-// Disables the server if values from its environment are missing.
+// Disables the server if values from the environment are missing or invalid.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;

@@ -14,7 +14,7 @@ struct ServerKey {
   Key<ServerReader> key;         // without a reader if the key is read before the others
   std::string_view others;       // aliases that other programs use
   Needs needs = Needs::nothing;  // the member that the server must also have
-  // Completes the error message "only a server with a command has NOUN".
+  // Completes the error message "only a server with a command can have NOUN".
   std::string_view noun = "";
   bool listed = true;  // false: the key is always rejected with a specific reason
 };

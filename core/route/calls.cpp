@@ -62,8 +62,8 @@ bool has_only_task_id(const Call &call) {
 }
 
 // Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
-// connections; all other calls are sent on the first connection. This includes calls that may
-// create a task (`tasks`), because the other processes of the pool do not know the task.
+// connections; all other calls are sent on the first connection. Calls that may create a task
+// (`tasks`) also use the first connection, because the other processes do not know the task.
 Lane *lane_for(const CallInHand &hand, bool tasks) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
@@ -234,7 +234,7 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_) return Step::pins;  // replaced before the verdict
+  if (!refused && call.rules != rules_) return Step::pins;  // the rules changed before the verdict
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {

@@ -101,7 +101,7 @@ void InputRounds::ask(Call &call) {
 void InputRounds::answered(std::uint64_t id, std::uint32_t number, const Message &answer) {
   Call *call = needs_.calls.get(id);
   if (call == nullptr || call->stage != Stage::asking || call->input->settled()) return;
-  if (call->session != nullptr && call->session->closing) return;  // the call ends with it
+  if (call->session != nullptr && call->session->closing) return;  // the call is about to end
   if (is_full(*call, answer.size())) {
     call->input->failure = too_many_bytes;
   } else {

@@ -72,7 +72,7 @@ TEST_CASE("a call is sent again with all answers and the state, and is the same 
                           roots + R"(},"requestState":"\u0041\/")");
   REQUIRE(w.asked().size() == 3);
   CHECK(w.outcome() == "asking");
-  CHECK(w.capable.in_flight == 0);  // the server has no part in the wait
+  CHECK(w.capable.in_flight == 0);  // it does not count towards the limit
   CHECK(w.exchange_table.size() == 0);
   CHECK(w.call().open_asks == 3);
   CHECK(mcp::member(w.asked()[0], "params") == R"({"message":"Which?","requestedSchema":{}})");

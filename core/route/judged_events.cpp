@@ -111,7 +111,7 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // The sender or the recipient has disconnected.
+  // The client has disconnected, or the server was removed.
   if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
     needs_.waiting.give_back(waiting.event.message.size());
     waiting_.erase(at);

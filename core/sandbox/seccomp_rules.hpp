@@ -11,8 +11,8 @@
 namespace bulkhead::seccomp {
 
 // The condition (argument & mask) == value, or != if `unequal` is set. Only the low 32 bits are
-// compared. This is sufficient: every argument that the lists check is either an int in the kernel
-// or has its flags in these bits.
+// compared. This is sufficient for arguments that are ints in the kernel or have their flags in
+// these bits, but not for pointers: the upper half of a pointer is not checked.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;

@@ -220,7 +220,7 @@ void Spawner::choose_folder(Launch &launch) {
       // On failure, start in "/", which contains no project files.
       if (launch.cwd.empty()) launch.cwd = "/";
     }
-    // Prevents Python from searching the working directory for modules before its own folders.
+    // Prevents Python from searching the working directory for modules.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };

@@ -63,8 +63,8 @@ bool gateway_uses(const std::string &file) {
   });
 }
 
-// Asks a question on the terminal. Discards input that was typed before the question. Only "y" and
-// "yes" count as approval.
+// Asks a question on the terminal. Discards input that was typed before the question. Returns true
+// for "y", "Y" and "yes".
 bool ask(const std::string &question) {
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");

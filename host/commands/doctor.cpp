@@ -1,5 +1,5 @@
 // Implements `doctor`, which checks the machine, the configuration, running gateways and servers,
-// and explains how to fix each problem. `bulkhead-relay doctor` does the same inside a guest.
+// and explains how to fix each problem. `bulkhead-relay doctor` checks a guest's connection.
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ namespace {
 using bh::json::member_text;
 
 constexpr std::size_t longest_name = 64;  // of a tool; many clients reject longer names
-// Tool descriptions that are shorter than this (in bytes) cause a warning.
+// Tool descriptions of at most this many bytes cause a warning.
 constexpr std::size_t good_description = 10;
 constexpr std::size_t named_at_most = 5;
 

@@ -26,7 +26,7 @@ using connector_vsock::AddressKind;
 
 constexpr int connect_wait_ms = 5'000;
 constexpr std::size_t oversize = 1'100'000;
-// Minimum length of a tool description in bytes. Shorter descriptions cause a warning.
+// Tool descriptions of at most this many bytes cause a warning.
 constexpr std::size_t good_description = 10;
 
 class Doctor {

@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // The Tool objects for jobs that handle resource methods. They have no tool function.
+  // Tool objects that represent the resource methods. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};

@@ -15,7 +15,7 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
-// A call described in JSON. Owns the strings of the call.
+// A call described in JSON. Borrows strings from the description; owns the JSON texts of the call.
 class Described {
  public:
   // Reads the description. Returns the error, or an empty string on success.

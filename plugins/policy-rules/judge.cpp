@@ -93,8 +93,9 @@ std::string Judge::key_of(const Rule &rule) const {
   return key;
 }
 
-// Evaluates the rule's budget. Returns yes if the call would exceed the budget. Otherwise, returns
-// no and prepares a charge, which is applied unless the call is blocked.
+// Evaluates the rule's budget. Returns yes if the call would exceed the budget, and error if its
+// destinations cannot be determined. Otherwise, returns no and, if the call is not yet counted,
+// prepares a charge, which is applied unless the call is blocked.
 Match Judge::within(const Rule &rule, const Budget &budget) {
   std::string key = key_of(rule);
   if (question_.call().again && is_counted(key)) return Match::no;

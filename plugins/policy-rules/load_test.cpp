@@ -237,7 +237,7 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})),
       "only in the corporation's profile");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "a rule id must have");
-  // Only the corporation's profile may set these members.
+  // Only the corporation's profile may set corp_locked to true.
   has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
       "only rules in the corporation's profile");
   good(match_rule(match + R"(,"action":"block","corp_locked":false)"));

@@ -18,7 +18,7 @@ Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixe
   if (rest.front() == '{') {
     out.kind = lines;
   } else if (rest.front() != '\0') {
-    out.kind = other;  // all frame lengths are below 2^24, so a frame starts with NUL
+    out.kind = other;  // max_total is below 2^24, so a frame starts with NUL
   } else if (rest.size() >= mcp_frame::sniff_bytes) {
     out.kind = mcp_frame::looks_like_frame(rest) ? frames : other;
   }
