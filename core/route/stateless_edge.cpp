@@ -197,7 +197,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   s.has_sessionless = true;
   admit(s, request);
   if (declares_tasks(request.message[scan.meta_capabilities])) s.caps |= cap::tasks;
-  s.revision = newest_revision;  // the forms of this revision are those of the newest one
+  s.revision = newest_revision;  // has the same message forms as 2026-07-28
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
   // The stream of a subscriptions/listen request never carries log messages.

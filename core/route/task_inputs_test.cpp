@@ -1,4 +1,4 @@
-// Tests the input that tasks require: what reaches the client, and what rules see of the answers.
+// Tests the input that tasks require: which requests reach the client, and what rules evaluate.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -105,7 +105,8 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
           "more than 1048576 bytes");
   refused(poll(requests("{}") + R"(,"input\u0052equests":{"k":)" + sampling + "}", both),
           "duplicate inputRequests");
-  // The description of a new task is checked too. A state is not changed, since it is not one.
+  // The description of a new task is checked too. In a task, requestState has no meaning and is
+  // forwarded unchanged.
   w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})");
   w.result("m1", R"({"resultType":"task","taskId":"2","status":"input_required","inputRequests":)"
                  R"({"k":)" +

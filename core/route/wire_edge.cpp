@@ -111,8 +111,8 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server may have finished a call that the client has cancelled, but it may send such a
-    // result at any time.
+    // The response to a cancelled or timed-out call, or one that the server has made up. If its
+    // result contains a task, the task is cancelled.
     Attribution::finished(lane, parse_number(message.id()));
     if (scan.kind == mcp::Kind::result) lane.tasks().cancel_stray(message[scan.result]);
     return;

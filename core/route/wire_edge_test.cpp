@@ -469,7 +469,7 @@ TEST_CASE("a server without sessions ends subscriptions/listen with notification
   cancels(listen);
   CHECK(w.exchange_table.get(number) == nullptr);
   CHECK(w.exchange_table.get(call) != nullptr);
-  // It is opened again.
+  // The listen request is sent again.
   CHECK(wait_for(*w.loop, [&] { return w.server.number_of("subscriptions/listen") != listen; }));
 }
 
