@@ -21,9 +21,9 @@ bool contains(const List &list, std::string_view name) {
 
 void check_version(const Node &value, const std::string &name, Diagnostics &diagnostics) {
   if (value.kind != Kind::number || value.text != "2")
-    diagnostics.error(
-        value.place, name,
-        "the supported version is 2, not " + (value.text.empty() ? "that" : printable(value.text)));
+    diagnostics.error(value.place, name,
+                      "the supported version is 2" +
+                          (value.text.empty() ? "" : ", not " + printable(value.text)));
 }
 
 void check_id(const Node &value, const std::string &name, Diagnostics &diagnostics) {

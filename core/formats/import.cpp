@@ -234,7 +234,7 @@ class Importer {
       read_servers(root.members.front().value, nullptr, context);
     const std::vector<ProfileError> errors = diagnostics.take_errors();
     if (!errors.empty()) return errors.front().path + ": " + errors.front().what;
-    return profile.servers.empty() ? "its name" : "";
+    return profile.servers.empty() ? "its name is not valid" : "";
   }
 
   std::vector<std::string> *listed_;

@@ -183,7 +183,9 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
     held_bytes_ += head.size() + text.n;
     if (held_bytes_ > limits_.write_queue_bytes) {
       held_bytes_ -= head.size() + text.n;
-      return bh::fail(error, BH_E_LIMIT, "compartment \"" + compartment_ + "\" is being started");
+      return bh::fail(error, BH_E_LIMIT,
+                      "compartment \"" + compartment_ +
+                          "\" is still starting, and too much data is waiting for it");
     }
     held_.push_back({frame, head, std::string(bh::view(text)), request.event});
   }
@@ -222,7 +224,9 @@ void PolicyClientStub::send_held() {
     if (filter) {
       events_.policy_filtered(one.frame.exchange, false);
     } else {
-      events_.policy_refused(one.frame.exchange, "the text exceeds the message size limit");
+      events_.policy_refused(one.frame.exchange,
+                             "compartment \"" + compartment_ +
+                                 "\" reads too slowly, or the text exceeds the message size limit");
     }
   }
 }

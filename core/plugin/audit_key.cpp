@@ -218,9 +218,9 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
     return fail(BH_E_DENIED, "chain " + std::to_string(place.chain) +
                                  " is already signed up to seq " + std::to_string(last.seq) +
                                  " and cannot be signed for seq " + std::to_string(place.seq) +
-                                 ": rows are missing, or " + path +
-                                 " belongs to files that no longer exist; to start a new chain, "
-                                 "move this file and the session database aside");
+                                 ": the session database has lost rows, or " + path +
+                                 " belongs to a session database that was removed; to start a new "
+                                 "chain, move this file and the session database aside");
   }
   struct stat status{};
   const std::string line = line_of(place);

@@ -251,7 +251,7 @@ std::string Asks::refusal(mcp::Method method, Refusal why) {
     return R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
   }
   if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
-    return R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
+    return R"(,"error":{"code":-1,"message":"No client can be asked, or none answered in time"}})";
   }
   return R"(,"error":{"code":-32601,"message":"Method not found"}})";
 }
@@ -551,8 +551,7 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   if (tell != Tell::server) {
     tell_client(ask,
                 R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-                    std::to_string(handle) +
-                    R"(,"reason":"the request that caused it is no longer in flight"}})");
+                    std::to_string(handle) + R"(,"reason":"an answer is no longer needed"}})");
   }
   if (!tell_server || ask.lane != nullptr) return;
   if (ask.input != 0) return refuse_input(ask.call, ask.input, ask.method, Refusal::no_client);

@@ -292,7 +292,7 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
       return std::nullopt;
     }
     needs_.parking.take(call);
-    refuse_unrecorded(call, too_many_unrecorded);
+    refuse_unrecorded(call, "too many records are waiting to be stored; the call has not run");
   }
   return std::nullopt;
 }
@@ -353,8 +353,8 @@ bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + lane.upstream().name() +
-                         "\" was changed, or the session was restarted, before a policy decided on "
-                         "the call; the call has not run: send it again",
+                         "\" was changed, or the session was restarted, before the call was sent; "
+                         "the call has not run: send it again",
                      BH_OUTCOME_ERROR);
     return false;
   }

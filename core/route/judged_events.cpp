@@ -95,7 +95,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
 // returns null.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
-    refuse(event, Gate::failed("too much data is waiting for the policy"));
+    refuse(event, Gate::waits_full());
     return nullptr;
   }
   const std::uint64_t deadline =

@@ -78,8 +78,8 @@ std::string ParkedInputs::add_ask(std::uint64_t number, ParkedAsk ask, std::uint
   if (std::string why = make_room(need); !why.empty()) return why;
   const bool worked = entry->call.phase() == ParkedInput::Phase::working;
   if (!entry->call.add_ask(std::move(ask))) {
-    return "a call has at most " + std::to_string(ParkedInput::max_asks) + " open requests and " +
-           std::to_string(ParkedInput::max_rounds) + " rounds of them";
+    return "the call has reached its limit of " + std::to_string(ParkedInput::max_asks) +
+           " open requests or " + std::to_string(ParkedInput::max_rounds) + " rounds";
   }
   count(*entry);
   if (worked) set_deadline(number, *entry, now_ns + window_ms * ns_per_ms);

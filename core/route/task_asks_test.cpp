@@ -198,7 +198,7 @@ TEST_CASE("a server may ask a client of 2026-07-28 only for what was declared to
   };
   const std::string both = R"({"elicitation":{},"roots":{}})", one = R"({"r":)" + roots + "}",
                     two = R"({"f":)" + form + R"(,"r":)" + roots + "}",
-                    refusal = "asks for roots/list, which was not declared to it";
+                    refusal = "roots/list, which requires a capability that was not declared";
   for (const std::string server : {"m1", "mfixed", "mown"}) {
     INFO(server);
     const bool declared = server != "m1";

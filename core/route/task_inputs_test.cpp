@@ -92,8 +92,8 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
                       two = R"({"a":)" + form + R"(,"b":)" + request + "}";
     CHECK(poll(requests(one), both) == one);
     CHECK(poll(requests(two), both) == two);
-    refused(poll(requests(one), ""), "which was not declared to it");
-    refused(poll(requests(two), R"(,"sampling":{})"), "which was not declared to it");
+    refused(poll(requests(one), ""), "that was not declared to it");
+    refused(poll(requests(two), R"(,"sampling":{})"), "that was not declared to it");
   }
   CHECK(poll(requests("{}"), "") == "{}");
   CHECK(poll(R"("statusMessage":"m")", "").empty());

@@ -562,7 +562,7 @@ TEST_CASE("a server may ask a client of 2026-07-28 only for input that the clien
     CHECK((outcome(two, all) == two) == (request != roots));
     const bool is_form = request == form;
     CHECK((outcome(two, R"({"elicitation":{}})") == two) == is_form);
-    CHECK(outcome(one, "{}").find("which was not declared to it") != std::string::npos);
+    CHECK(outcome(one, "{}").find("that was not declared to it") != std::string::npos);
   }
   CHECK(outcome(R"({"k":)" + roots + R"(},"input\u0052equests":{"k":)" + sampling + "}",
                 R"({"roots":{}})")

@@ -34,7 +34,8 @@ void WireEdge::detach(bh_lane lane) {
 void WireEdge::closed(bh_lane lane) {
   WireLane **slot = wires_.get(lane);
   if (slot == nullptr || *slot != nullptr) {
-    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane without a request");
+    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+                      "a connector released a connection that was not being closed");
   }
   wires_.erase(lane);
   --closing_;

@@ -187,7 +187,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
                                : e.call->bridge != nullptr && is_task_method(e.method);
   if (repeats && !keep_for_input(*e.call, hand, caps_)) {
     return host_.fail_call(*e.call, code::invalid_params,
-                           "params.inputResponses and params.requestState are members of MCP " +
+                           "params.inputResponses and params.requestState are not allowed in this "
+                           "request: they are members of MCP " +
                                std::string(StatelessServerEdge::revision),
                            BH_OUTCOME_ERROR);
   }

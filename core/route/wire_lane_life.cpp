@@ -109,7 +109,8 @@ void WireLane::reopen() {
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) reconnects_.failed();
   if (lazy() && reconnects_.exhausted()) {
-    reason_ += " (for the third time in a row; the server is not restarted until a reload)";
+    reason_ += " (for the third time in a row; calls no longer start the server: run ";
+    reason_ += "`bulkhead mcp restart " + upstream_.name() + "`)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }

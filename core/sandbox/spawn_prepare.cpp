@@ -143,7 +143,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   }
   record_failed_ = !recorded;
   for (const std::string &path : launch.view.ignored) {
-    log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
+    log(BH_LOG_WARN, "server \"" + launch.server + "\": access to a path is not granted: " + path);
   }
   for (const std::string &note : launch.view.notes) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + note);

@@ -250,8 +250,8 @@ class Approving {
     std::string text = "\n" + std::to_string(left_) + " not approved.";
     if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
       text +=
-          " Standard input is not a terminal: run this in a terminal, add --yes, or approve\n"
-          "a server exactly as shown above with `bulkhead approve --hash SHA256 -- NAME`.";
+          " Standard input or output is not a terminal: run this in a terminal, add --yes, or\n"
+          "approve a server exactly as shown above with `bulkhead approve --hash SHA256 -- NAME`.";
     }
     write_stdout(text + "\n");
     return exit_failed;

@@ -221,7 +221,7 @@ class BuiltinFiles {
         if (automatic_.cancelled) return;
         const std::string problem = take_automatic(call, store.get());
         if (!problem.empty()) {
-          automatic_.problem = store->workspace().name() + ": " + problem;
+          automatic_.problem = "workspace " + store->workspace().name() + ": " + problem;
         }
       }
     } catch (const std::exception &e) {
@@ -234,7 +234,7 @@ class BuiltinFiles {
     bh::guarded(nullptr, [&] {
       Automatic &a = automatic_;
       if (!a.problem.empty() && a.problem != a.reported) {
-        host_.log(BH_LOG_WARN, "cannot take an automatic snapshot of workspace " + a.problem);
+        host_.log(BH_LOG_WARN, "cannot take an automatic snapshot: " + a.problem);
       }
       a.reported = a.problem;
       return BH_OK;

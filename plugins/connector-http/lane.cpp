@@ -186,7 +186,8 @@ bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, b
   const Settings &s = context_.settings;
   if (queue_.size() >= s.queued_messages ||
       (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
-    return bh::fail(error, BH_E_LIMIT, "too much data is waiting for the connection");
+    return bh::fail(error, BH_E_LIMIT,
+                    "too many messages or too many bytes are waiting for the connection");
   }
   queue_.push_back({message.kind, message.flags, message.exchange, message.deadline_ns,
                     joined(message), std::move(headers)});

@@ -49,7 +49,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   if (question_.event() != Event::request && (rule.reads & body_bits(question_.event())) != 0) {
     if (const char *fault = question_.parse_body()) {
       const bool response = question_.event() == Event::response;
-      return failed(std::string(response ? "the result is " : "the message is ") + fault);
+      return failed(std::string(response ? "the result is invalid: " : "the message is invalid: ") +
+                    fault);
     }
   }
   if (rule.by_list) return list_matches(rule);
@@ -61,7 +62,7 @@ Match Judge::match_without_budget(const Rule &rule) {
         question_.event() == Event::request && (rule.reads & kArgumentBits) != 0;
     if (reads_arguments && !question_.is_partial()) {
       if (const char *fault = question_.parse_arguments())
-        return failed(std::string("the arguments are ") + fault);
+        return failed(std::string("the arguments are invalid: ") + fault);
     }
     question_.fill(rule.reads);
     // Conditions may read the call's data several times, so the budget increases with the size of

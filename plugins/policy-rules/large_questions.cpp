@@ -93,9 +93,11 @@ void LargeQuestions::conclude(Question &q) noexcept {
   if (all.stopped_) return;
   try {
     // If the rules have been reloaded, the message is evaluated again with the new rules.
-    if (q.set != all.rules_() && all.begin_first()) return;
-    all.answer_first(q.studied ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
-                               : refusal("out of memory while evaluating the rules"));
+    const bool reloaded = q.set != all.rules_();
+    if (reloaded && all.begin_first()) return;
+    all.answer_first(q.studied  ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
+                     : reloaded ? refusal("the pool for blocking work is full")
+                                : refusal("out of memory while evaluating the rules"));
     while (!all.waiting_.empty() && !all.begin_first())
       all.answer_first(refusal("the pool for blocking work is full"));
   } catch (const std::exception &failed) {

@@ -33,7 +33,10 @@ class Reverter {
       return;
     }
     if (kept.kind == Kind::file && !kept.stored) {
-      if (many_) return;
+      if (many_) {
+        ++out_.skipped;
+        return;
+      }
       return fail("the snapshot does not contain the content of " + shown(kept.path) +
                   ": the file was too large or not readable");
     }

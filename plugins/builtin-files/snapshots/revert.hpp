@@ -10,7 +10,8 @@ namespace builtin_files {
 
 struct Reverted {
   std::uint64_t restored = 0, deleted = 0, unchanged = 0;
-  std::string problem;  // error that stopped the revert; restored paths are kept
+  std::uint64_t skipped = 0;  // files whose content is not in the snapshot
+  std::string problem;        // error that stopped the revert; restored paths are kept
 };
 
 // Restores `path` and all paths below it; "." is the whole workspace. Deletes paths at or below

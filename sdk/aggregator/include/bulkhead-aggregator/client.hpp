@@ -198,7 +198,7 @@ class Client {
 
   bool enqueue(std::string_view method, std::string_view params, std::uint32_t timeout_ms,
                Callback *done, std::string *why) {
-    if (ending_) return no(why, "the client is ending");
+    if (ending_) return no(why, "the client is being destroyed");
     if (pending_.size() >= options_.max_pending) return no(why, "too many requests are pending");
     if (out_.size() - written_ > options_.max_queued) {
       return no(why, "the aggregator does not read its requests");
@@ -210,7 +210,7 @@ class Client {
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
     // The message is validated here because NDJSON contains the caller's JSON unchanged.
-    const char *problem = json::valid(message) ? append(message) : "it is not JSON";
+    const char *problem = json::valid(message) ? append(message) : "its params are not valid JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
     const Clock::time_point deadline = Clock::now() + wait;
