@@ -29,7 +29,8 @@ namespace bulkhead {
 class Reactor;
 
 struct PluginStatus {
-  std::string id, plugin, path, version, state;  // state: "started" or "failed: REASON"
+  // state: "started", "in compartment NAME" or "failed: REASON"
+  std::string id, plugin, path, version, state;
   std::vector<std::string> provides;
   std::uint32_t generation = 1;
 };
@@ -98,12 +99,12 @@ class Host {
   // - Naming, expose and most limits are applied. Settings that need a restart keep their
   //   current values and are named in the report.
   //
-  // Returns an error, and changes nothing, if a required new tools plugin cannot be loaded. Must be
-  // called on the reactor thread, from on_status or a posted function, but never inside a plugin or
-  // client callback.
+  // Returns an error, and changes nothing, if a required new tools plugin cannot be loaded or
+  // started, or if a policy rejects its new configuration. Must be called on the reactor thread,
+  // from on_status or a posted function, but never inside a plugin or client callback.
   virtual Result<ApplyReport> apply(Profile next) = 0;
-  // Like apply(next), but also replaces changed servers and tools plugins in other processes.
-  // Policies and telemetry plugins are not moved between processes.
+  // Like apply(next), but also replaces HostOptions::remote, and thereby changed servers and tools
+  // plugins in other processes. Policies and telemetry plugins are not moved between processes.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // Returns true if everything that apply() removed has stopped, including child processes.
   virtual bool drained() const = 0;
@@ -134,12 +135,12 @@ class Host {
   virtual bool settled() const = 0;
 
   // Connects a client that runs inside the embedding program. `on_message` runs inside the router,
-  // so it must only store the message: it must not send messages, and must not connect or destroy
-  // clients.
+  // so it must not send messages, and must not connect clients or destroy other clients. It may
+  // destroy its own client.
   virtual std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) = 0;
-  // Runs the event loop until `done` returns true or timeout_ms has passed. For programs that have
-  // no event loop.
+  // Runs the event loop until `done` returns true or timeout_ms has passed. Returns the result of
+  // `done`. For programs that have no event loop.
   virtual bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
 };
 

@@ -38,7 +38,8 @@ struct HostOptions {
   // Receives every log line. Can be called on any thread. May be empty.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
-  // Called on the reactor thread after a server's state or its number of tools has changed.
+  // Called on the reactor thread after a server's state, its number of tools or
+  // HostStatus::servers_missing has changed.
   std::function<void()> on_status;
   // If true, upstreams are started immediately. If false, they are started when the first client
   // has declared its capabilities.

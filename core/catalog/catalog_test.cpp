@@ -201,7 +201,7 @@ TEST_CASE("a name that several servers list is not offered, and the servers are 
   CHECK(merged.holders(ItemKind::tool, "y").empty());
   REQUIRE(merged.collisions().size() == 1);
   CHECK(merged.collisions()[0] ==
-        R"(tool "x" is not offered: servers "a", "b" have the same name)");
+        R"(tool "x" is not offered: servers "a", "b" have a tool with this name)");
 }
 
 TEST_CASE("without prefixes, the names of an unavailable server stay reserved") {

@@ -167,7 +167,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
     if (!offered) {
       if (held != held_[k].end() && held->second.size() > 1 && held->second.front() == source) {
         note_collision(label + *composed + "\" is not offered: servers " +
-                       quoted_list(holders(kind, *composed)) + " have the same name");
+                       quoted_list(holders(kind, *composed)) + " have a " +
+                       std::string(facts(kind).noun) + " with this name");
       }
       continue;
     }
@@ -175,8 +176,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
         map.try_emplace(*composed, Resolved{source, std::string(token), item.hash, kind, number});
     if (!fresh) {
       note_collision(label + *composed + "\" of server \"" + std::string(from.server) +
-                     "\" is not offered: server \"" + servers_[at->second.source] +
-                     "\" has the same name");
+                     "\" is not offered: server \"" + servers_[at->second.source] + "\" has a " +
+                     std::string(facts(kind).noun) + " with the same name");
       continue;
     }
     if (kind == ItemKind::resource) originals_[std::string(original)].push_back(source);
@@ -190,7 +191,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
 }
 
 // Must be called before the tool is added to the list for all clients. The list for clients with a
-// session begins with the first tool that differs.
+// session is created at the first tool that differs, as a copy of the list for all clients.
 void Catalogue::append_session_tool(std::string_view tool) {
   const std::optional<std::string> reduced = without_foreign_schemas(tool);
   if (!reduced.has_value() && !has_session_tools()) return;

@@ -31,7 +31,7 @@ struct CatalogueSource {
   // False if the server is down. In this case, the items that it last sent are not listed, but
   // their names stay reserved.
   bool up = true;
-  // Returns false if the server has never sent a list, so its names are unknown.
+  // Returns false if the server is down and no item of it is known, so its names are unknown.
   bool known() const;
 };
 
@@ -58,9 +58,9 @@ class Catalogue {
   // Returns null if the name does not resolve. The pointer is valid while the catalogue exists.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Explains why an unprefixed name does not resolve. If several servers list the name, returns all
-  // of them. If only one server lists it and that server is down, returns that server. Otherwise,
-  // returns an empty list. The views are valid while the catalogue exists.
+  // Returns the servers that prevent an unprefixed name from resolving: all servers that list it if
+  // there are several, or the only server that lists it if that server is down. Otherwise, returns
+  // an empty list. The views are valid while the catalogue exists.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI. The first match wins:
@@ -68,7 +68,8 @@ class Catalogue {
   // 2. A URI with the prefix of a server, even if the server does not list it, because templates
   //    produce URIs that are not listed.
   // 3. A server's own URI without a prefix, if exactly one server lists it or has a matching
-  //    template. Clients send such URIs because results contain them.
+  //    template, or if the profile has only one server and no prefixes. Clients send such URIs
+  //    because results contain them.
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {
@@ -82,8 +83,8 @@ class Catalogue {
                            std::uint64_t page_bytes = 0, For clients = For::all_clients) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
-  // Messages for the operator, such as: tool "x" is not offered: servers "a", "b" have the same
-  // name. Limited to 100 messages.
+  // Messages for the operator about items that are not offered and aliases that are not used, such
+  // as: alias "x" is not used: no server offers "y". Limited to 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
   // A number that no other catalogue of this process has; part of cursors.

@@ -44,8 +44,8 @@ struct ItemList {
     DefinitionHash hash{};  // hash of the raw item
   };
   // Names of the items that were skipped because of hidden characters (see mcp::hidden_character).
-  // Each hidden character is written as \uXXXX. Holds at most max_left_out distinct names, each at
-  // most max_shown_name bytes long.
+  // Each hidden character is written as \uXXXX. Holds at most max_left_out distinct names, each
+  // truncated after about max_shown_name bytes.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
@@ -59,7 +59,8 @@ struct ItemList {
 // Appends the items of one list result (validated JSON). Returns the next cursor token with its
 // quotes, or nullopt on the last page. Items without a name, and tools that the allow and deny
 // lists hide, are skipped. Items with hidden characters in their names are skipped and added to
-// `left_out`. Returns BH_E_LIMIT if a limit of the profile is exceeded.
+// `left_out`. Returns BH_E_LIMIT if a limit of the profile is exceeded, and BH_E_PROTOCOL if the
+// result has no array of items.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);

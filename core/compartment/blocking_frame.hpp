@@ -11,7 +11,8 @@
 
 namespace bulkhead {
 
-// Sends a frame. Returns false if the peer has closed the socket.
+// Sends a frame. Returns false if it cannot be sent within 5 s, or if the peer has closed the
+// socket.
 bool send_frame(int socket, link::Frame frame, std::string_view payload);
 // Receives the next frame and at most one file descriptor. Returns false if no frame arrives within
 // timeout_ms, if the frame is larger than max_bytes, or if the peer has closed the socket.

@@ -40,7 +40,8 @@ constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
     "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
-// Kept where servers are started: their sandboxes hide the sockets that these variables name.
+// Kept only by compartments that start servers. The servers' sandboxes hide the sockets that these
+// variables name.
 constexpr const char *socket_variables[] = {"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR",
                                             "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
                                             "CONTAINER_HOST"};
@@ -160,8 +161,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates the storage folders of telemetry plugins. Confined plugins can write only to these
-// folders.
+// Creates the storage folders of telemetry plugins, and adds them to the paths that the compartment
+// may write.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -221,7 +222,8 @@ class Runner final : public link::Channel::Receiver {
     frame.value = value;
     channel_->send(frame, payload);
   }
-  // Called before any client data is processed. No files can be opened afterwards.
+  // Called before any client data is processed. Afterwards, the supervisor rejects the endpoint's
+  // requests to listen and to announce addresses.
   void report_ready() {
     send_control(control::ready, to_bytes(ready_));
     channel_->flush();
@@ -377,8 +379,8 @@ class Runner final : public link::Channel::Receiver {
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
     const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
     if (report) return send_control(control::applied, to_bytes(*report), 0, number);
-    // The supervisor must restore the previous profile, whatever the reason is: a policy plugin can
-    // return any status.
+    // BH_E_INVALID makes the supervisor restore the previous profile. The error's own status is not
+    // sent, because a policy plugin can return any status.
     send_control(control::applied, report.error().text, static_cast<std::uint32_t>(BH_E_INVALID),
                  number);
   }

@@ -57,8 +57,8 @@ enum Kind : std::uint16_t {
   pong,
   trunk_lost,  // all except the endpoint; value: the number of the trunk that was closed
   unhealthy,   // endpoint only; payload: the unresponsive or misbehaving compartment
-  // Endpoint only: clients can no longer connect and all requests have been answered. The endpoint
-  // then exits.
+  // Endpoint only: the host has shut down, after `stop` or because no more clients can connect and
+  // all requests have been answered. The endpoint then exits.
   finished,
   // Endpoint only. exchange: the number of the approvals frame; code: a status; payload: the
   // response, or an error message.
@@ -79,7 +79,7 @@ enum Request : std::uint16_t {
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen; only before `ready`
-  dial,  // payload: archived Listen that was sent with will_dial before; the response has an fd
+  dial,  // payload: archived Listen, announced with will_dial; the response has an fd
   // payload: archived Secret whose value is the statement to sign. The response is an archived
   // AuditSignature.
   sign

@@ -23,8 +23,8 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // The caller must set these members of `options`: log, log_level, services, and this process's
-  // resources for plugins and child programs. PluginHost sets the other members.
+  // The caller must set these members of `options`: log, log_level, services, checked_plugins and
+  // groups. PluginHost sets the other members.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;

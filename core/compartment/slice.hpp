@@ -71,7 +71,8 @@ struct Slice {
   std::string sealing_key;                  // endpoint; see HostOptions
   std::uint32_t epoch = 0;                  // endpoint; see HostOptions
   std::map<std::string, RemoteUse> remote;  // endpoint: servers and plugins in other processes
-  Profile profile;  // endpoint: the profile without credentials; others: only limits and folders
+  // Endpoint: the profile without credentials. Others: only limits, isolation, folders and paths.
+  Profile profile;
   std::vector<SlicePlugin> plugins;  // all except the endpoint and the control compartment
   // in all compartments except the endpoint: the servers' definitions, including credentials, by
   // server name

@@ -170,7 +170,7 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // equivalent paths are held separately
+    if (held.implied && holding) continue;  // holds may be on equivalent paths
     // A lock conflicts only with an earlier hold on the same path or on one of its parents.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)

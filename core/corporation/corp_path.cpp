@@ -70,7 +70,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
   const std::string &section = path.front();
   if (depth == 1 && section == "mcpServers") return true;
   if (depth == 1 && is_plugin_group(section)) {
-    // Disabling an instance removes the whole instance.
+    // A change of `enabled` or `disabled` affects the whole instance.
     if (member.value.find("enabled") != nullptr || member.value.find("disabled") != nullptr)
       return true;
     const Node *plugin = member.value.find("plugin");

@@ -40,7 +40,7 @@ struct Touch {
 
 // Returns the members through which `layer` changes the value at `path` when it is merged over
 // `below`. Each of them is either the member at `path`, or a member that contains `path` and
-// replaces the old value as a whole (a server, or a plugin instance with a different plugin).
+// replaces the old value as a whole (for example, a server or a rule).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
 // Returns the members whose path is exactly `path`.

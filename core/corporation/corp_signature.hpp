@@ -30,11 +30,12 @@ struct CorpRevision {
 
 // Verifies that the catalogue and the payload are signed, that the hash, ID and revision of the
 // payload match its catalogue entry, and that the entry is not revoked. An error names the failed
-// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]".
+// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If a
+// signed file cannot be parsed, the error is the parser's.
 //
-// If both signatures are valid, *seen is set to the catalogue entry for the payload's revision,
-// even if a later check rejects the payload. Otherwise, the ID in *seen is empty. `seen` may be
-// null.
+// If both signatures are valid and the catalogue has an entry for the payload's revision, *seen is
+// set to this entry, even if a later check rejects the payload. Otherwise, the ID in *seen is
+// empty. `seen` may be null.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

@@ -196,7 +196,7 @@ TEST_CASE("an unresolved approval request expires, and its call is rejected") {
   CHECK(w.pending().empty());
   CHECK(w.answer(id, true).error().code == BH_E_NOT_FOUND);
   CHECK(w.sent_calls() == 0);
-  CHECK(w.outcomes == std::vector<std::string>{"expired nobody once"});
+  CHECK(w.outcomes == std::vector<std::string>{"expired none once"});
 }
 
 TEST_CASE("approval for a session applies to the same call only; other calls require approval") {
@@ -284,7 +284,7 @@ TEST_CASE("approving a tool with any arguments applies only to that tool, sessio
     w.turn();
     c.call("4", "a__x", R"(,"arguments":{"n":1})");
     left = 0;
-    end = "withdrawn nobody ";
+    end = "withdrawn none ";
   }
   SECTION("a changed definition that is changed back") {
     const std::string former = w.up.tools["a"];
@@ -299,7 +299,7 @@ TEST_CASE("approving a tool with any arguments applies only to that tool, sessio
     REQUIRE(w.turn_until([&] { return !w.lists(c, "new"); }));
     c.call("5", "a__x", R"(,"arguments":{"n":1})");
     left = 0;
-    end = "withdrawn nobody ";
+    end = "withdrawn none ";
   }
   SECTION("a revoked approval") {
     ApprovalAnswer revoke{id, false, {}, ApprovalSurface::terminal, true};
@@ -531,7 +531,7 @@ TEST_CASE("cancelling a call resolves its approval request") {
     REQUIRE(w.pending().size() == 2);
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     CHECK(w.pending().size() == 1);
-    CHECK(w.outcomes == std::vector<std::string>{"withdrawn nobody once"});
+    CHECK(w.outcomes == std::vector<std::string>{"withdrawn none once"});
   }
   CHECK(w.pending().empty());
   CHECK(w.outcomes.size() == 2);

@@ -22,7 +22,7 @@ class HostTables {
 
  private:
   struct Receiver;
-  // All tables except the pipe tables.
+  // All tables other than resume and control. There are no pipe tables (flow, wire).
   host_tables::TableSet<host_tables::TransportTable<Receiver>,
                         host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
                         host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,

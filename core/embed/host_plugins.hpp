@@ -24,8 +24,8 @@ class HostPlugins {
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
   // Starts all loaded plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
-  // Stop the plugins in reverse start order: stop_users() first, then stop_recorders(). Telemetry
-  // and policy plugins are stopped last because stopping the other plugins still produces records.
+  // Stop the plugins. stop_users() must be called first. stop_recorders() stops the telemetry
+  // plugins, policies and services, because stopping the other plugins still produces records.
   void stop_users();
   void stop_recorders();
   void clear();

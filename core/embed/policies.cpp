@@ -42,8 +42,9 @@ Result<void> Policies::use() {
                              ? nullptr
                              : part->instance->ext(BH_EXT_POLICY, &bh_policy::filter);
     if (policy == nullptr) {
-      return fail(BH_E_INVALID,
-                  "plugin \"" + part->use.plugin + "\" is not a policy: " + part->failure);
+      const std::string name = "plugin \"" + part->use.plugin + "\"";
+      if (part->failure.empty()) return fail(BH_E_INVALID, name + " is not a policy");
+      return fail(BH_E_INVALID, "policy " + name + " is not running: " + part->failure);
     }
     engines.push_back({policy, part->instance->self(), &part->use.id});
     watched = watched || policy->needs(part->instance->self()) != 0;

@@ -23,8 +23,8 @@ class Policies final : public link::PolicyEvents {
   // Connects the router's gate to the policy stack. Must be called once, after the router has been
   // created.
   void connect();
-  // Activates the policies whose plugins have started. Must be called again when the policies'
-  // needs change.
+  // Activates the policies. Must be called after their plugins have started, and again when the
+  // policies' needs change. Returns an error if a plugin in this process is not a policy.
   Result<void> use();
   // Applies the limits of a new profile.
   void use_limits();

@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Reserves space to store the request, in case the verdict is delayed.
+    // If the verdict is delayed, the request must be stored, so space is required in advance.
     if (!has_room(request, now)) {
       return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }
@@ -158,8 +158,8 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
     so_far = std::move(last);
     return false;
   };
-  // Only a call can require approval. For other events, such as results, any verdict except allow
-  // is a refusal.
+  // Only a call can require approval. For other events, such as notifications, any verdict except
+  // allow is a refusal. Results and list items are not events.
   if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
   const bool asks = decision.asks && progress->look == Look::decide;
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));

@@ -48,8 +48,8 @@ const PolicyWatch::OnHang &policy_hang_handler() noexcept {
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms) {
   return "the policy \"" + std::string(policy) + "\" has not returned for more than " +
          std::to_string(limit_ms) +
-         " ms (limits.policy_timeout_ms), which blocks its process: the process is "
-         "terminated, and the call fails";
+         " ms (limits.policy_timeout_ms, but at least 1000), which blocks its process: the process "
+         "is terminated, and the call fails";
 }
 
 }  // namespace bulkhead

@@ -22,11 +22,11 @@ class PolicyWatch {
   // 1.25 * limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // What the thread remembers from one check to the next.
+  // The state that the thread keeps from one check to the next.
   class Looks {
    public:
     // `steps` is the value of steps_ at this check. Returns true if the same request was in
-    // progress at each of the last `most` checks.
+    // progress at this check and at each of the `most` checks before.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;

@@ -1,5 +1,5 @@
-// Manages servers and plugins that run in compartments. Owns their client stubs and passes the
-// events that the stubs report to the router.
+// Manages servers and plugins that run in compartments. Owns the client stubs of connectors and
+// tools plugins, and passes the events that these stubs report to the router.
 #pragma once
 
 #include <map>

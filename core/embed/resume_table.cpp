@@ -53,7 +53,10 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
   Part &part = part_of(ctx);
   const ClientParts &clients = part.host->core.route().clients;
   if (!clients.journal.carries()) {
-    return bh::fail(error, BH_E_UNSUPPORTED, "this process cannot serve another client");
+    return bh::fail(error, BH_E_UNSUPPORTED,
+                    clients.journal.ledger() == nullptr
+                        ? "this process does not store sessions for a restart"
+                        : "this process cannot serve another client");
   }
   bh_session session = 0;
   const bh_status status = clients.sessions.open(*part.end, *peer, &session, error);

@@ -25,8 +25,8 @@ class RewriteChecks {
   RewriteChecks(const RewriteChecks &) = delete;
   RewriteChecks &operator=(const RewriteChecks &) = delete;
 
-  // Starts a check. Returns a pending decision, or a refusal if too much data is queued. `who`
-  // identifies the policy and is passed to `Found`.
+  // Starts a check. Returns a pending decision, or a refusal if too much data is queued or the
+  // thread pool's queue is full. `who` identifies the policy and is passed to `Found`.
   Gate::Decision begin(std::uint64_t exchange, Gate::Decision rewrite, const void *who);
 
  private:

@@ -18,9 +18,9 @@ struct SealedSession {
   std::uint64_t since_ns = 0;  // time of sealing on the machine's monotonic clock
 };
 
-// Seals sessions with XChaCha20-Poly1305 and a random nonce. `context` (session ID, principal) is
-// authenticated together with the session. The output is base64url without padding. The key is 32
-// bytes long.
+// Seals sessions with XChaCha20-Poly1305 and a random nonce. `context` (session ID, transport,
+// principal) is authenticated together with the session. The output is base64url without padding.
+// The key is 32 bytes long.
 class Sealer {
  public:
   static constexpr std::size_t key_bytes = TextSealer::key_bytes;

@@ -29,7 +29,7 @@ std::vector<ServerDef> ServerChanges::all_servers(const Profile &profile,
                                      [&](const PluginUse &use) { return use.id == def.name; });
       if (taken) {
         refused->push_back("server \"" + def.name + "\" of \"" + added.part->use.id +
-                           "\" is skipped: the profile has a server with that name");
+                           "\" is skipped: the profile or another plugin already uses this name");
       } else if (const ProfileHold *hold =
                      find_hold(profile.server_holds, {"mcpServers", def.name})) {
         // The plugin may have added the server under a previous profile, which had no such hold.
@@ -99,7 +99,8 @@ void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
     const auto at = std::find_if(servers.begin(), servers.end(), same);
     if (at != servers.end() && *at == def) return false;
-    change->defined.refused.push_back({def.name, "the profile has a server with that name"});
+    change->defined.refused.push_back(
+        {def.name, "the profile or another plugin already uses this name"});
     return true;
   });
 }

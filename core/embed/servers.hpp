@@ -24,6 +24,8 @@ class Servers {
   void drop_failed_connectors();
 
   // ---- reload of a server or tools plugin ----
+  // Returns the upstream to run, which is either kept or new, and adds it to the report. `fresh` is
+  // true if the plugin was loaded by this reload.
   NextUpstream next(const ServerDef &def, ApplyReport *report);
   NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
   void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }

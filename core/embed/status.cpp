@@ -100,7 +100,7 @@ HostStatus HostImpl::status() const {
   for (const auto &part : plugins_.transports()) {
     if (part->end == nullptr) continue;
     const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
-    // The address is empty if clients cannot connect to this transport.
+    // The address is empty if it must not be displayed.
     const bh_str endpoint = transport->endpoint(part->instance->self());
     if (endpoint.n > 0) status.endpoints.emplace_back(bh::view(endpoint));
   }

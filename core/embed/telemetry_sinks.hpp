@@ -14,8 +14,8 @@ class TelemetrySinks final : public link::TelemetryEvents {
 
   // Connects the plugins that have started. Must be called once.
   void use();
-  // Flushes the recorder. Returns true if the plugins have accepted all records, or if there are no
-  // plugins.
+  // Flushes the recorder. Returns true if the connected plugins in compartments have acknowledged
+  // all records.
   bool idle();
 
  private:

@@ -69,8 +69,8 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // Checks only the type. The key has no effect because no layer can change the servers of another
-  // layer.
+  // Checks only the type. The key has no effect, because a layer cannot change single keys of
+  // another layer's server.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }

@@ -21,9 +21,9 @@ bool contains(const List &list, std::string_view name) {
 
 void check_version(const Node &value, const std::string &name, Diagnostics &diagnostics) {
   if (value.kind != Kind::number || value.text != "2")
-    diagnostics.error(
-        value.place, name,
-        "the supported version is 2, not " + (value.text.empty() ? "that" : printable(value.text)));
+    diagnostics.error(value.place, name,
+                      "the supported version is 2" +
+                          (value.text.empty() ? "" : ", not " + printable(value.text)));
 }
 
 void check_id(const Node &value, const std::string &name, Diagnostics &diagnostics) {
@@ -196,8 +196,8 @@ class Reader {
     }
   }
 
-  // Keeps only the rules of type "mcp". Rules of other types control capsem's network, not this
-  // program.
+  // Keeps only the rules of type "mcp" and the capability "mcp_tools". All others control capsem,
+  // not this program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

@@ -12,9 +12,9 @@ inline constexpr std::string_view kV2Schema = "capsem.profile.v2";
 // Returns true if the "schema" of the parsed layer is kV2Schema.
 bool is_v2(const Node &root);
 
-// Returns the supported sections of a v2 profile: id, revision, mcpServers (with their "capsem"
-// tables), security and editable. A note lists the dropped sections. If `corp` is set, directives
-// are allowed, too.
+// Returns the supported sections of a v2 profile: id, revision, detect_servers, mcpServers (with
+// their "capsem" tables), security and editable. A note lists the dropped sections. If `corp` is
+// set, directives are allowed, too.
 Node from_v2(Node &&root, bool corp, Diagnostics &diagnostics);
 
 // Merges a profile over the profile that it extends. Tables are merged key by key. Lists of

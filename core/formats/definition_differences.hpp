@@ -19,8 +19,8 @@ bool is_client_key(std::string_view key) noexcept;
 // is disabled is not compared.
 std::vector<std::string> definition_differences(const Node &here, const Node &there);
 
-// Returns nullopt if the definitions start different programs, or connect to different URLs.
-// Otherwise, returns the keys that differ: settings of the gateway, and headers.
+// Returns nullopt if the definitions differ in the program (command, args, env, cwd), the URL or
+// the type. Otherwise, returns the keys that differ: settings of the gateway, and headers.
 std::optional<std::vector<std::string>> setting_differences(const Node &a, const Node &b);
 
 }  // namespace bulkhead::profiles

@@ -48,7 +48,7 @@ Node definition_of(const std::string &toml) {
   return servers.members.empty() ? Node() : servers.members.front().value;
 }
 
-// Disables the server whose keys these are.
+// Returns the keys of a server with `disabled = true` and a comment with the reason.
 std::string disabled_body(std::string_view body, const std::string &why) {
   std::string out = "# " + printable(why, 400) + "\ndisabled = true\n";
   while (!body.empty() && !body.starts_with('[')) {
@@ -136,7 +136,7 @@ class Importer {
     const std::string &name, &base, &base_toml;
   };
 
-  // An enabled server with the same original name that starts the same program.
+  // An earlier enabled server that has the same `base` and starts the same program.
   struct Twin {
     std::string name;
     std::vector<std::string> differences;
@@ -206,8 +206,8 @@ class Importer {
     }
   }
 
-  // Records that this client's file also contains the server, unless the entry is disabled. For a
-  // server that starts the same program as another one, the other one is started twice.
+  // Records that this client's file also contains the server, unless the entry is disabled. If
+  // `same_as` of the server is set, this is recorded for the server that `same_as` names.
   void add_place(const std::string &name, const Member &entry) {
     if (is_disabled(entry.value)) return;
     std::string started = name;
@@ -234,7 +234,7 @@ class Importer {
       read_servers(root.members.front().value, nullptr, context);
     const std::vector<ProfileError> errors = diagnostics.take_errors();
     if (!errors.empty()) return errors.front().path + ": " + errors.front().what;
-    return profile.servers.empty() ? "its name" : "";
+    return profile.servers.empty() ? "its name is not valid" : "";
   }
 
   std::vector<std::string> *listed_;

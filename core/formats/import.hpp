@@ -57,7 +57,7 @@ struct ImportedServer {
 // Returns the servers in these files, in order. Values of variables, headers and URLs that look
 // like credentials are replaced; arguments that look like credentials are kept, with a comment.
 // Entries for this gateway (see own_address.hpp) are omitted; *skipped receives their names.
-// A server that differs from an earlier one with the same name only in settings is disabled.
+// If a server differs from an earlier one with the same name only in settings, `same_as` is set.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
                                            const std::vector<std::string> &listens,
                                            std::vector<std::string> *skipped = nullptr);

@@ -48,10 +48,10 @@ bool has_own_url(std::string_view word, const std::vector<std::string> &listens)
   return false;
 }
 
-// Returns true if the words run `bulkhead` with the command `stdio`, which must be the first word
-// after the program that is no option. A shell command is one word, so each word is split. The
-// value of an option is neither a program nor a command, as in "--directory ~/bulkhead" or
-// "--transport stdio".
+// Returns true if the words run `bulkhead` with the command `stdio`: after the program, `stdio`
+// must be the first word that is neither an option nor an option's value. The value of an option is
+// not a program either, as in "--directory ~/bulkhead". A shell command is a single word, so each
+// word is split.
 bool runs_bulkhead_stdio(const std::vector<std::string_view> &words) {
   bool program = false, option = false;
   for (std::string_view word : words) {

@@ -10,8 +10,8 @@ namespace bulkhead {
 
 // `words` is the server's command line, or its URL. `listens` contains addresses on which the
 // gateway listens, such as "127.0.0.1:8808". Returns true if
-// - the command is `bulkhead`, or a word contains `bulkhead` as a program and a later word is
-//   `stdio`, as in {"bash", "-c", "exec bulkhead stdio"}; or
+// - the command is `bulkhead`, or the words run `bulkhead` with the command `stdio`, as in
+//   {"bash", "-c", "exec bulkhead stdio"}; or
 // - a word contains an http or https URL with a loopback or wildcard host (localhost, 127.x.x.x,
 //   [::1], 0.0.0.0, [::]) and the port of one of these addresses.
 bool is_this_gateway(const std::vector<std::string_view> &words,

@@ -32,7 +32,7 @@ class ServerWriter {
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // Converts the server's keys. Comments and the [table] line are not included.
+  // Converts the server's keys. take() returns the result.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
@@ -173,7 +173,7 @@ class ServerWriter {
   }
 
   // Returns true for type = "stdio", which is dropped. Some clients always write it and others
-  // never do, so identical servers would look different.
+  // never do, so identical servers would otherwise look different.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -235,7 +235,8 @@ class ServerWriter {
     }
   }
 
-  // Returns a comment that explains why an editor variable was not replaced.
+  // Returns the end of a comment that explains how to replace an editor's variables. Returns an
+  // empty string if there are none.
   static std::string explained(const std::vector<std::string> &texts, bool inputs) {
     const auto has = [&](std::string_view name) {
       return std::any_of(texts.begin(), texts.end(), [&](const std::string &text) {

@@ -5,7 +5,7 @@
 //
 // A Receiver has `static R of(void *ctx)`, where R is a reference or a small value, and the members
 // that each table's comment lists. Every host has its own Receiver. There are no virtual functions,
-// and memory is allocated only for posted calls.
+// and memory is allocated only to copy arguments and for posted calls.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@
 
 namespace bulkhead::host_tables {
 
-// Runs f(receiver) on the reactor thread in a later iteration of the event loop. The Receiver must
-// have reactor() and owner(); the latter returns the argument for Reactor::forget().
+// Runs f(receiver) on the reactor thread, after the current events. Returns BH_E_LIMIT if the
+// reactor's queue is full. The Receiver must have reactor() and owner(); the latter returns the
+// argument for Reactor::forget().
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -69,7 +70,7 @@ struct TransportTable {
   static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
     return Receiver::of(ctx).deliver_message(*message, out);
   }
-  // Called by transports that were built for minor version 0 or 1 of this table.
+  // Called by transports that were built for ABI minor version 0 or 1.
   static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                            bh_delivery *out) {
     if (session == 0) return BH_STALE;
@@ -202,8 +203,8 @@ struct EventTable {
   }
 };
 
-// All calls are posted, because a policy may call these functions while it is being asked for a
-// decision. The Receiver must have static copy(const bh_verdict &), which returns a verdict that
+// All calls are posted, because a policy may call these functions inside decide(), observe() or
+// filter(). The Receiver must have static copy(const bh_verdict &), which returns a verdict that
 // owns its strings, and policy_decided(number, copy), policy_filtered(question, listed) and
 // policy_changed().
 template <class Receiver>

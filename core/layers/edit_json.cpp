@@ -123,7 +123,7 @@ std::optional<std::string> appended(std::string_view text, std::size_t object, c
   const std::size_t close = text.find_first_not_of(blanks, last);
   if (close == text.npos || text[close] != '}') return std::nullopt;
   std::string indent(indent_of(text, object));
-  if (empty && !indent.empty()) indent += "  ";  // that of '}' is one level less
+  if (empty && !indent.empty()) indent += "  ";  // so far, it is the indentation of '}'
   std::string out(text.substr(0, last));
   if (!empty) out += indent.empty() ? ", " : ",";
   return out.append(indent).append(member).append(text.substr(last));

@@ -63,7 +63,8 @@ std::string json_without(Node root, std::string_view name) {
   return out;
 }
 
-// Verifies that `text` differs from `file` only in this server.
+// Returns `text` if it differs from `file` only in this server and has the server only if `has_it`
+// is set. Otherwise, returns BH_E_UNSUPPORTED.
 Result<std::string> checked(const ProfileLayer &file, const Node &before, std::string_view name,
                             std::optional<std::string> text, bool has_it) {
   if (text) {

@@ -11,10 +11,11 @@
 
 namespace bulkhead::profiles {
 
-// Returns the section that contains the servers, under any of its names, or null if there is none.
+// Returns the table mcpServers, mcp_servers or servers of the root, or null if there is none.
 const Member *servers_section(const Node &root);
 
-// Adds a server and returns the new text. `root` is the parsed text.
+// Adds a server and returns the new text, or nullopt if the syntax cannot be edited automatically.
+// `root` is the parsed text.
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
@@ -22,14 +23,15 @@ std::optional<std::string> add_to_json(std::string_view text, const Node &root,
 std::optional<std::string> add_object_to_json(std::string_view text, const Node &root,
                                               std::string_view name,
                                               const std::string &object_text);
-// Removes a server and returns the new text. Returns nullopt if the syntax cannot be edited
-// automatically.
+// Removes a server, which must exist, and returns the new text. Returns nullopt if the syntax
+// cannot be edited automatically.
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name);
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
-// Inserts `disabled = true` as the server's first key. The server must not have a `disabled` key.
+// Inserts `disabled = true` as the server's first key. The server must exist and must not have a
+// `disabled` key. Returns nullopt if the syntax cannot be edited automatically.
 std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
                                            std::string_view name);
 std::optional<std::string> disable_in_json(std::string_view text, const Node &root,

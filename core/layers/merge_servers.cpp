@@ -102,17 +102,17 @@ class Merger {
   }
 
  private:
-  // The variables of credentials contain the server's name, so the definition that would have the
-  // name without the suffix is compared.
+  // Returns true if the profile's server `base` has the same definition. base_toml is compared,
+  // because the names of variables for credentials contain the server's name.
   static bool is_same_under_base_name(const ImportedServer &server, const Node &base) {
     const Node tables = servers_in({"import", "import.toml", server.base_toml});
     const Node *definition = tables.find(server.base);
     return definition != nullptr && definition_differences(base, *definition).empty();
   }
 
-  // Of two definitions that start the same program, the import disables the second one. It stays
-  // enabled if the profile does not take the first one, or has the second one already, whose own
-  // setting is then kept.
+  // Returns the tables for the profile. If an earlier imported server starts the same program, this
+  // server is disabled, except in two cases: if the earlier server was not imported, or if this
+  // server replaces one in the profile, whose `disabled` setting is then kept.
   std::string text_of(const MergedServer &merged) const {
     const ImportedServer &server = *merged.from;
     const auto twin = std::find_if(out_.servers.begin(), out_.servers.end(), [&](const auto &one) {

@@ -28,10 +28,10 @@ struct ServerMerge {
   std::vector<MergedServer> servers;  // in the order of the imported servers
 };
 
-// If `replace` is set and the definitions differ, the imported definition replaces the whole
-// definition in the profile, even keys that the imported one lacks. Keys that clients do not
-// support (sandbox, roots, allowTools ...) are compared only if the imported server has them.
-// Whether a server is enabled or disabled is not compared. `imported` must outlive the result.
+// If `replace` is set and the definitions differ, the imported definition replaces the definition
+// in the profile. Keys that clients do not support (sandbox, roots, allowTools ...) are compared
+// and replaced only if the imported server has them. Whether a server is enabled or disabled is not
+// compared. `imported` must outlive the result.
 // Returns BH_E_INVALID or BH_E_UNSUPPORTED if the file cannot be parsed or edited.
 Result<ServerMerge> merge_servers(const ProfileLayer &file,
                                   const std::vector<ImportedServer> &imported, bool replace);

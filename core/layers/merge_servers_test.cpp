@@ -20,7 +20,8 @@ ImportedServer imported_server(const std::string &name, const std::string &keys)
   return out;
 }
 
-// Returns a server with a suffix. `base_keys` are its keys if it had the name `base`.
+// Returns a server with a suffix. `base_keys` are the keys that it would have under the name
+// `base`.
 ImportedServer suffixed_server(const std::string &name, const std::string &keys,
                                const std::string &base, const std::string &base_keys) {
   ImportedServer out = imported_server(name, keys);

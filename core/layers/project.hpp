@@ -16,8 +16,8 @@
 
 namespace bulkhead {
 
-// Maximum size of a definition's serialized form. A longer definition is rejected because it is too
-// long to review.
+// Maximum size of a definition's serialized form. A longer definition cannot be approved, because
+// it is too long to review.
 inline constexpr std::size_t kProjectEntryBytes = 64u << 10;
 
 // Maximum number of approved servers in a file. The unapproved servers are counted separately and

@@ -84,7 +84,7 @@ class Screen {
   }
 
  private:
-  // Returns false if a lower layer has a server with this name, because a repository must not
+  // Returns false and adds a note if the server must be dropped. For example, a repository must not
   // replace the user's servers.
   bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is skipped: ";
@@ -98,8 +98,8 @@ class Screen {
       diagnostics_.note(entry.place, name + "a tools plugin has the same name");
       return false;
     }
-    // A project may configure clients to start the gateway or to connect to it, but here the
-    // gateway would do so with itself.
+    // A project may define this gateway as a server for clients, but the gateway must not connect
+    // to itself.
     if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens_)) {
       diagnostics_.note(entry.place, name + "it is this gateway");
       return false;

@@ -14,9 +14,9 @@ struct Unapproved {
   Member entry;
 };
 
-// Keeps the approved servers of a canonical project layer, unless their names are already used in
-// `below`, the merged lower layers. Drops all other sections. Moves unapproved servers to
-// *unapproved. A note lists everything else that was dropped.
+// Keeps the approved servers of a canonical project layer, and moves unapproved servers to
+// *unapproved. Drops all other sections, servers whose names are already used in `below` (the
+// merged lower layers), and servers that are this gateway. Notes report what was dropped.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     const std::vector<std::string> &listens, std::vector<Unapproved> *unapproved,
                     Diagnostics &diagnostics);

@@ -43,8 +43,8 @@ TEST_CASE("adding and removing servers leaves the rest of the user layer unchang
   text = without_server(layer(*text), "a");
   REQUIRE(text.has_value());
   CHECK(loaded(*text).servers.at(0).name == "b");
-  // If the user's file has another name for the server section, that name is kept when a server is
-  // added.
+  // If the user's file has another name for the server section, adding a server keeps the section's
+  // servers and all other sections.
   text = added(R"({"servers":{"m":{"command":"x"}},"naming":{"separator":":"}})",
                R"({"id":"n","command":"y"})");
   REQUIRE(text.has_value());

@@ -101,8 +101,8 @@ TEST_CASE("descriptors and empty frames queued for a peer that does not read are
   CHECK((taken + frames) * sizeof(Frame) == 64u << 10);
 }
 
-// Fault: bytes that were sent stay in memory until the queue is empty, which under steady load it
-// never is.
+// Regression test: under steady load, the queue is never empty, so bytes that were sent must be
+// removed while it still contains others.
 TEST_CASE("a queue that is never empty does not keep the bytes that were sent") {
   Loop loop;
   Ends ends = pair();

@@ -39,16 +39,17 @@ class Channel {
     // Handles one frame. The payload is borrowed; the receiver owns `fd`. May destroy the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // Called once, after the peer has closed the socket or violated the protocol. May destroy the
-    // channel.
+    // Called once, after the peer has closed the socket or violated the protocol, or after the
+    // socket has failed. May destroy the channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
-  // An incoming frame of more than max_frame bytes is a protocol violation. send() rejects a frame
-  // if the queue would exceed max_queue bytes or max_fds_queued descriptors; an empty queue accepts
-  // any frame. Incoming descriptors are accepted only if `with_fds` is set.
+  // max_frame limits the payload of a frame: a larger incoming frame is a protocol violation, and
+  // send() rejects a larger frame. send() also rejects a frame if the queue would exceed max_queue
+  // bytes or max_fds_queued descriptors; an empty queue may exceed max_queue. Incoming descriptors
+  // are accepted only if `with_fds` is set.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
@@ -61,8 +62,8 @@ class Channel {
 
   // Queues a frame. At the end of each iteration of the event loop, all queued frames are written
   // with one system call. A large payload is written immediately. The caller keeps `fd` (-1: none);
-  // the peer receives a duplicate. Returns BH_E_LIMIT if the queue is full, and BH_STALE if the
-  // peer has closed the socket.
+  // the peer receives a duplicate. Returns BH_E_LIMIT if the frame is too large, the queue is full
+  // or `fd` cannot be duplicated, and BH_STALE if the channel has been closed.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
   // Writes the queue immediately. Needed before the process exits.

@@ -204,8 +204,9 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// Closes all lanes that were sent to the process. Usually each lane's socket reports the loss, but
-// not if the process continues to run after its trunk has been closed.
+// Reports all lanes that were sent to the process as down, and ends those that are being closed.
+// Usually each lane's socket reports the loss, but not if the process continues to run after its
+// trunk has been closed.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {

@@ -42,15 +42,15 @@ class ClientStubEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin` is the instance ID of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // Called each time the plugin has started and sent all of its lists. The plugin has no
-  // subscriptions at this point.
+  // Called each time the plugin has sent all of its lists, for example after its process has been
+  // restarted. Subscriptions must then be requested again.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class ClientStub {
  public:
-  // `compartment` is used only in messages. limits.message_bytes limits the size of a frame, and
+  // `compartment` is used only in error texts. limits.message_bytes limits the size of a frame, and
   // limits.write_queue_bytes the size of a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
@@ -66,8 +66,8 @@ class ClientStub {
   void give_up(const std::string &reason);
 
   // Return the function tables, and the `self` pointer of the plugin with this instance ID. They
-  // are valid while this object exists, even if the other process does not run the plugin. Messages
-  // to such a plugin are rejected.
+  // are valid while this object exists, even if the other process does not run the plugin. Lanes
+  // and calls of such a plugin fail.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);

@@ -39,10 +39,12 @@ enum FrameKind : std::uint16_t {
   tools_listed,
   tools_changed,     // code: list kind
   call_complete,     // exchange; code: result kind; payload: JSON
-  call_refused,      // exchange; code: status; payload: error message
+  // exchange; code: status; payload: error message. If the status is BH_WOULD_BLOCK, the process is
+  // draining and returns the call: plugin: its flags; value: its deadline; payload: its CallText.
+  call_refused,
   call_progress,     // exchange; payload: archived Progress
   call_event,        // exchange; code: BH_RECORD_...; payload: JSON for the session database
-  plugin_failed,     // payload: the reason; the plugin remains unavailable
+  plugin_failed,     // payload: the reason; the plugin is unavailable until the next tools_listed
   resource_updated,  // payload: URI
   calls_draining,    // the process exits after its in-flight calls; response: calls_ended
 
@@ -64,7 +66,7 @@ enum FrameKind : std::uint16_t {
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
   policy_observe,      // payload: archived PolicyText of `value` bytes, then the result
   policy_filter,       // payload: archived PolicyText of `value` bytes
-  policy_forget,       // cancels a request
+  policy_forget,       // exchange; a response to this request is no longer needed
 
   // Policy trunk, server stub to client stub.
   policy_needs = 80,  // first frame, unless plugin_failed is sent; code: BH_POLICY_... bits
@@ -76,11 +78,14 @@ enum FrameKind : std::uint16_t {
   policy_changed,   // the rules have changed
 
   // Telemetry trunk, client stub to server stub.
-  telemetry_batch = 96,  // code: number of records; payload: archived RecordTexts
+  //
+  // exchange: an earlier endpoint may have sent records below this number; code: number of records;
+  // payload: archived RecordTexts.
+  telemetry_batch = 96,
 
   // Telemetry trunk, server stub to client stub. telemetry_taken acknowledges all records whose
   // numbers are below `exchange` (0: none): they have been accepted or, if the plugin commits,
-  // committed. It also shows that the process is responsive. plugin_failed may be sent instead.
+  // committed. It also shows that the process is responsive.
   telemetry_taken = 112,
   telemetry_needs,    // first frame, unless plugin_failed is sent; code: BH_TELEMETRY_... bits
   telemetry_counters  // payload: archived CountersText; sent after counters have changed

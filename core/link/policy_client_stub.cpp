@@ -183,7 +183,9 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
     held_bytes_ += head.size() + text.n;
     if (held_bytes_ > limits_.write_queue_bytes) {
       held_bytes_ -= head.size() + text.n;
-      return bh::fail(error, BH_E_LIMIT, "compartment \"" + compartment_ + "\" is being started");
+      return bh::fail(error, BH_E_LIMIT,
+                      "compartment \"" + compartment_ +
+                          "\" is still starting, and too much data is waiting for it");
     }
     held_.push_back({frame, head, std::string(bh::view(text)), request.event});
   }
@@ -207,7 +209,7 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    // the request was queued before the policy's needs were known, and the policy does not need it
+    // The request was queued before the policy's needs were known, so it may need no decision.
     if (!judges(one.event)) {
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};
@@ -222,7 +224,9 @@ void PolicyClientStub::send_held() {
     if (filter) {
       events_.policy_filtered(one.frame.exchange, false);
     } else {
-      events_.policy_refused(one.frame.exchange, "the text exceeds the message size limit");
+      events_.policy_refused(one.frame.exchange,
+                             "compartment \"" + compartment_ +
+                                 "\" reads too slowly, or the text exceeds the message size limit");
     }
   }
 }

@@ -53,7 +53,7 @@ class PolicyClientStub {
 
   // Returns a table whose `self` is a PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // Returns true if no process has yet reported that the policy is ready or has failed.
+  // Returns true while the policy is neither ready nor known to have failed.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
   // Returns the reason why requests are rejected. Returns an empty string if they are accepted or
   // the process's state is unknown.
@@ -91,7 +91,7 @@ class PolicyClientStub {
   std::unique_ptr<Channel> trunk_;
   bool ready_ = false;     // the process has reported its needs
   bool was_lost_ = false;  // an earlier process has exited
-  // Until the process has reported its needs, it is assumed to need everything.
+  // Until a process has reported the policy's needs, the policy is assumed to need everything.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
                          BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;

@@ -233,7 +233,7 @@ bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &
   return status;
 }
 
-// Rejects a lane, and closes its socket.
+// Reports to the client stub that the lane is rejected. The caller closes the lane's socket.
 void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;

@@ -132,7 +132,7 @@ std::uint32_t TelemetryClientStub::batch(const bh_record *const *records, std::u
     }
     frame.bytes = writer.take();
     const std::size_t count = frame.places.size(), bytes = frame.bytes.size();
-    frames_.push_back(std::move(frame));  // updated only after all memory has been allocated
+    frames_.push_back(std::move(frame));  // before the counts change, because it may throw
     kept_ += count;
     bytes_ += bytes;
   }

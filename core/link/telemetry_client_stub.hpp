@@ -41,8 +41,8 @@ class TelemetryClientStub {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   // Larger batches are split into several frames.
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  // If there are unacknowledged records and none of them is acknowledged within this time, the
-  // process is reported as unresponsive.
+  // If there are unacknowledged records and no frame arrives within this time, the process is
+  // reported as unresponsive.
   static constexpr std::uint64_t silence_ms = 30'000;
   // How long a plugin with unknown needs is assumed to commit. See the constructor.
   static constexpr std::uint64_t needs_timeout_ms = 5'000;
@@ -58,8 +58,8 @@ class TelemetryClientStub {
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
-  // Sets the needs that an earlier process reported. Has no effect if the current process has
-  // already reported its needs.
+  // Sets the needs that an earlier process reported. Has no effect if the needs are already
+  // known.
   void expect(std::uint32_t needs);
 
   // Must be called if an earlier endpoint was killed. Records below `number` are then offered
@@ -124,7 +124,7 @@ class TelemetryClientStub {
   std::uint64_t bytes_ = 0;  // total size of frames_
   Kept spare_;               // buffer of an acknowledged frame, for reuse
   std::uint64_t earlier_below_ = 0, acknowledged_ = 0;
-  std::uint64_t last_ack_ns_ = 0;  // time of the last acknowledgement or the first send
+  std::uint64_t last_ack_ns_ = 0;  // time of the last incoming frame, attach() or first send
   std::uint64_t timer_ = 0, needs_timer_ = 0;
 };
 

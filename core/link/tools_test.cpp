@@ -317,7 +317,7 @@ TEST_CASE("the number of draining processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
-  constexpr std::size_t lives = 8, kept = 4;  // must equal ClientStub::max_ending
+  constexpr std::size_t lives = 8, kept = 4;  // `kept` must equal ClientStub::max_ending
   for (std::size_t i = 0; i < lives; ++i) {
     all.push_back(
         std::make_unique<Process>(*link.reactor, link.limits, std::vector<std::string>{"notes"}));

@@ -22,10 +22,10 @@ struct HeaderText {
   const char *problem = nullptr;
 };
 
-// Decodes a header value. The caller must have removed surrounding spaces and tabs. The decoded
-// text is valid UTF-8. It points into `value` or, if the value was encoded, into *scratch. A value
-// is malformed if it contains a character other than printable ASCII or a tab, base64 in a
-// non-canonical form, or bytes that are not UTF-8.
+// Decodes a header value. Surrounding spaces and tabs are ignored. The decoded text is valid UTF-8.
+// It points into `value` or, if the value was encoded, into *scratch. A value is malformed if it
+// contains a character other than printable ASCII or a tab, or if its base64 is not canonical or
+// decodes to bytes that are not UTF-8.
 HeaderText decode_header_value(std::string_view value, std::string *scratch);
 
 // Removes the spaces and tabs that HTTP permits around a value.

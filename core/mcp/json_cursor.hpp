@@ -126,8 +126,8 @@ class LevelBits {
 // Parses any value. `depth` is the maximum number of nested levels (0: only a scalar).
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
-// A position in JSON text. Each function parses one element and advances the position. If a
-// function returns false, fault() returns the reason, and the position is no longer valid.
+// A position in JSON text. value(), key() and separator() parse one element and advance the
+// position. If one of them returns false, fault() returns the reason, and parsing cannot continue.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept

@@ -10,8 +10,8 @@ namespace bulkhead::mcp {
 
 // Two numbers are equal if their exact values are equal. For example, 42, 42.0 and 4.2e1 are equal,
 // and so are 0, -0 and 0e9. Numbers that differ in any digit are different, even if both have the
-// same value as a double. An exponent with more than max_exponent_digits digits is not evaluated;
-// such a number equals only an identical token.
+// same value as a double. A number other than 0 is not evaluated if its exponent has more than
+// max_exponent_digits digits; such a number equals only an identical token.
 //
 // The token must outlive this object. Never allocates. Thread-safe.
 class Decimal {

@@ -19,9 +19,10 @@ struct KnownName {
 
 // Checks the member names of one object.
 //
-// If max_members is 0, only known names are checked: each may occur once, in its exact form. Known
-// names whose `alone` is false can be used only in this mode. If max_members is not 0, it limits
-// the number of members, and no two members may have names that fold to the same text.
+// Each known name may occur once. If its `alone` is true, names that differ from it only in case
+// are rejected. If max_members is 0, nothing else is checked; only in this mode can `alone` be
+// false. If max_members is not 0, it limits the number of members, and no two members may have
+// names that fold to the same text.
 //
 // Names are compared by a 64-bit hash of their folded text. Different names with equal hashes are
 // rejected too, but such names occur only if a sender constructs them deliberately.
@@ -53,8 +54,8 @@ class MemberNames {
  private:
   static constexpr const char *too_many = "too many members";
 
-  // Adds a name that is not a known name in its exact form. Not inlined, so that add() saves few
-  // registers.
+  // Adds a name that is not a known name in its exact form. Not inlined, so that add() has to save
+  // fewer registers.
   [[gnu::noinline]] Found add_by_hash(std::string_view inside, const char *readable) noexcept {
     bool plain = false;
     const std::uint64_t hash = folded_hash(inside, readable, &plain);
@@ -71,7 +72,8 @@ class MemberNames {
     return {};
   }
 
-  // Compares the first bytes itself, because few names of the same length have the same first byte.
+  // Compares the first bytes separately, because few names of the same length have the same first
+  // byte.
   static bool is_exact(std::string_view known, std::string_view inside) noexcept {
     return known.size() == inside.size() && known.front() == inside.front() && known == inside;
   }

@@ -11,8 +11,9 @@ namespace bulkhead::mcp {
 // "tools\/call", they are decoded.
 Method method_of(std::string_view inside) noexcept;
 
-// Returns true for requests that do not change a server's state, so they can be retried: lists,
-// reads, prompts, completion, tasks/get, server/discover.
+// Returns true for requests that do not change a server's state, so they can be retried: the lists
+// of tools, resources, templates and prompts, resources/read, prompts/get, completion/complete,
+// tasks/get and server/discover.
 bool is_read(Method method) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -34,13 +34,14 @@ inline constexpr std::size_t max_param_headers = 60;
 inline constexpr std::size_t max_param_header_name = 128;  // in bytes, without the prefix
 
 // Reads the annotations of an inputSchema (JSON text from a server). Returns an empty list if there
-// are none. Returns BH_E_INVALID with a message that names the property if
+// are none. Returns BH_E_INVALID if
 // - an annotation is not a token (RFC 9110), is too long, or occurs twice (ignoring case),
 // - there are too many annotations,
 // - the property's type is not exactly string, integer or boolean,
 // - the property is reached through keywords other than `properties`,
-// - an object with an annotation has duplicate members, or
+// - the schema has an annotation, and any of its objects has duplicate members, or
 // - the text is not JSON or has more than 128 levels.
+// The message names the property, except in the last two cases.
 // An x-mcp-header in data (default, const, enum, examples, unknown keywords) is not an annotation.
 // Time and memory are linear in the size of the text.
 Result<ParamHeaders> read_param_headers(std::string_view input_schema);
@@ -55,9 +56,10 @@ std::optional<HeaderFault> check_param_headers(std::span<const ParamHeader> para
                                                std::string_view arguments,
                                                std::span<const bh_header> headers);
 
-// Adds the headers for the arguments of a request that the gateway sends. Returns a fault if an
-// annotated argument occurs twice, because parsers disagree about its value. `params` must be a
-// result of read_param_headers().
+// Adds the headers for the arguments of a request that the gateway sends, except for integers
+// beyond +-(2^53-1). Returns a fault if an annotated argument occurs twice, because parsers
+// disagree about its value, or if `arguments` is not JSON or is nested too deeply. `params` must be
+// a result of read_param_headers().
 std::optional<HeaderFault> add_param_headers(std::span<const ParamHeader> params,
                                              std::string_view arguments, HeaderList *out);
 

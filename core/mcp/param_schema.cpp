@@ -173,7 +173,7 @@ class SchemaWalk {
       return "has the same value as x-mcp-header of " + place_text(*other);
     }
     if (found_.size() < max_param_headers) return {};
-    return "exceeds the limit of " + std::to_string(max_param_headers) + " for each tool";
+    return "exceeds the limit of " + std::to_string(max_param_headers) + " annotations per tool";
   }
 
   static bool read_type(std::string_view token, ParamType *out) noexcept {

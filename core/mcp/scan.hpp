@@ -1,5 +1,5 @@
 // The message scanner: a single validating pass over a JSON-RPC message, which returns the byte
-// ranges that routing needs. Messages are never rebuilt. A message is forwarded by splicing values
+// ranges that routing needs. A message is normally not rebuilt: it is forwarded by splicing values
 // between its ranges.
 //
 // The scanner validates JSON (RFC 8259): the grammar, the nesting depth, UTF-8 (RFC 3629: no
@@ -14,7 +14,7 @@
 // to s and k. In params._meta and params.ref, only names that Scan lists must be unambiguous.
 // (Names are compared by a 64-bit hash; different names with equal hashes are rejected too.)
 //
-// Thread-safe. Never allocates. A Scan contains offsets and no pointers.
+// Thread-safe. scan() never allocates. A Scan contains offsets and no pointers.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
 
 // The methods that the gateway knows. All other methods are `other`.
 enum class Method : std::uint8_t {
-  none,  // a response
+  none,  // a response or a batch
   other,
   initialize,
   ping,
@@ -129,10 +129,10 @@ struct Scan {
   Range meta_client_info;   // .../clientInfo: object
   Range meta_log_level;     // .../logLevel: string
   bool modern = false;      // params._meta has .../protocolVersion, with any value
-  // The number of members of params._meta other than these four.
+  // The number of members of params._meta other than the four io.modelcontextprotocol/ members.
   std::uint32_t meta_others = 0;
   // True if params._meta.progressToken has an invalid type or more than max_progress_token bytes.
-  // Such a message is rejected.
+  // scan() accepts such a message; the caller must reject it.
   bool bad_progress_token = false;
   // The number of invalid values among traceparent, tracestate and baggage in params._meta.
   std::uint8_t bad_traces = 0;
@@ -142,11 +142,11 @@ struct Scan {
   // resources/subscribe, resources/unsubscribe, prompts/get, completion/complete, tasks/get,
   // tasks/result, tasks/update and tasks/cancel.
   std::uint32_t unknown_params = 0;
-  // Set only for requests that are forwarded to servers. extra_params: `params` has a member other
-  // than _meta and the method's own members among name, arguments, uri, ref, argument, context and
-  // taskId.
-  // extra_ref: `ref` has unknown members, or both a name and a URI.
+  // Set only for requests that are forwarded to servers: `params` has a member other than _meta and
+  // the method's own members among name, arguments, uri, ref, argument, context and taskId, or
+  // extra_ref is set and the method has a `ref`.
   bool extra_params = false;
+  // For any method: params.ref has unknown members, or both a name and a URI.
   bool extra_ref = false;
 
   // Members of `result` that are new in revision 2026-07-28 or have a new meaning in it. Each range

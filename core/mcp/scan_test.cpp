@@ -235,7 +235,7 @@ TEST_CASE("members of results that are new in 2026-07-28 are located") {
 }
 
 TEST_CASE("values with an unexpected type count as absent") {
-  // These members are not defined for the method, so their types are not checked.
+  // The scanner does not validate the types of these members.
   const std::string m = with_params(
       R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
   const Outcome o = run(m);

@@ -22,8 +22,9 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Removes the text up to the next separator from *rest and stores it in *part. Returns false if no
-// text is left.
+// Moves the text up to the next separator from *rest to *part, without surrounding white space.
+// Sets *more to true if a separator was found. If *more is false on entry, does nothing and returns
+// false.
 bool next_part(std::string_view *rest, bool *more, char separator,
                std::string_view *part) noexcept {
   if (!*more) return false;
@@ -129,7 +130,7 @@ bool is_bad_trace(std::string_view name, std::string_view value) noexcept {
       for (json::Unescape inside(text); !inside.done(); ++size) {
         const char32_t c = inside.next();
         if (size == sizeof plain || c > 0x7F)
-          return true;  // all three names are shorter and ASCII only
+          return true;  // no valid value is longer or contains non-ASCII characters
         plain[size] = static_cast<char>(c);
       }
       text = {plain, size};

@@ -32,10 +32,9 @@ using ValueDigest = std::array<unsigned char, 32>;  // BLAKE2b of a canonical fo
 inline constexpr std::size_t max_canonical_bytes = 1u << 20;
 inline constexpr std::ptrdiff_t max_canonical_marks = 8192;
 
-// Returns nullopt if a text that is not compared as written is not a single JSON value or has more
-// than 128 levels. Runs in one
-// pass without recursion. Needs 48 bytes of memory for each member of the objects that are open at
-// the same time.
+// Returns nullopt if the text is not a single JSON value or has more than 128 levels. A text that
+// is compared as written is not checked. Runs in one pass without recursion. Needs 48 bytes of
+// memory for each member of the objects that are open at the same time.
 std::optional<ValueDigest> value_digest(std::string_view json);
 
 }  // namespace bulkhead::mcp

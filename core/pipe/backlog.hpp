@@ -50,7 +50,8 @@ class Backlog {
   std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
 
   // ---- the endpoint's unanswered requests on the current connection ----
-  // If there are already max_questions, drops the oldest.
+  // If the message is a request, stores its ID. If there are already max_questions, drops the
+  // oldest.
   void note_question(std::string_view text);
   // Returns false if the endpoint did not send this request, or if it has already been answered.
   bool take_question(std::string_view id);

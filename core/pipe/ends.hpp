@@ -22,8 +22,7 @@ class Ends {
   virtual void hold_lane(bool hold) = 0;
   virtual void hold_client(bool hold) = 0;
   virtual void log(std::int32_t level, std::string_view text) = 0;
-  // Called when all messages have been sent and all requests answered. `failure` is empty, or the
-  // reason why the program has failed.
+  // Called once, when the route ends. `failure` is empty, or the reason why the program has failed.
   virtual void done(std::string_view failure) = 0;
 
  protected:

@@ -22,7 +22,7 @@ struct Line {
   bool has_result = false;
 };
 
-// Classifies any text without validating it; the host validates messages.
+// Classifies any text. Checks only that it is a JSON object; the host validates messages.
 Line classify(std::string_view text) noexcept;
 
 // Returns a JSON-RPC error response with the code -32001, which means that the transport could not

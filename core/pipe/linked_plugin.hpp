@@ -4,7 +4,7 @@
 // This class replaces plugin/Instance in programs that must be small: Instance's code for secrets,
 // folders, sockets, child processes and configuration checks would make up most of such a program.
 //
-// Owned by pipe::Host. All functions must be called on the reactor thread, except those that
+// Owned by PipeHost. All functions must be called on the reactor thread, except those that
 // plugins may call on any thread.
 #pragma once
 
@@ -25,8 +25,8 @@ class LinkedPlugin {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
 
-  // `tables` is a host_tables::TableSet. The ctx of its functions is the LinkedPlugin; owner_of()
-  // then returns `owner`.
+  // `tables` is a host_tables::TableSet. Its functions receive the LinkedPlugin as ctx;
+  // owner_of(ctx) returns `owner`.
   template <class Set>
   LinkedPlugin(Reactor &reactor, Log log, const Set &tables, void *owner)
       : LinkedPlugin(reactor, std::move(log), &tables, find_in<Set>, owner) {}

@@ -39,8 +39,8 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until request_stop() is called, the client has disconnected, or all requests from the
-  // client have been answered and the responses written. Returns an error if the host fails.
+  // Runs until request_stop() is called, the client has disconnected, or the client's input has
+  // ended and all responses have been written. Returns an error if the host fails.
   Result<void> run();
   // May be called on any thread and in signal handlers.
   void request_stop() noexcept;
@@ -86,7 +86,7 @@ class PipeHost final : private Ends {
   std::string definition_;    // of the current lane
   void *lane_ = nullptr;      // the connector's handle for the open lane
   bool session_open_ = false, client_full_ = false;
-  bool done_ = false;  // all responses have been passed to the transport
+  bool done_ = false;  // the route has ended
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

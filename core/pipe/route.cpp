@@ -42,8 +42,8 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // The response belongs to a request on a previous connection. It must not be forwarded, because
-  // the endpoint may have reused the ID.
+  // A response to a request on a previous connection must not be forwarded, because the endpoint
+  // may have reused the ID.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;
@@ -89,8 +89,8 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // The connection is closing, but no part of this message was sent, so the message can be queued
-  // for the next connection.
+  // These errors mean that the connection is closing and that no part of the message was sent. The
+  // message can therefore be queued for the next connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);

@@ -11,7 +11,7 @@
 // the endpoint's socket fills up. If the endpoint does not read, or too many messages are
 // unanswered or unsent, the client is paused.
 //
-// Owned by the Host. All functions must be called on the reactor thread. The functions of Ends may
+// Owned by PipeHost. All functions must be called on the reactor thread. The functions of Ends may
 // call the route.
 #pragma once
 

@@ -6,9 +6,10 @@
 namespace bulkhead::pipe {
 
 // Limits in milliseconds, messages and bytes; see docs/limits.md. The client is paused when usage
-// reaches max_pending, half of max_pending_bytes, or half of max_waiting_bytes. It is resumed when
-// usage has dropped to half of that threshold. The other half of each byte limit is reserved for
-// messages that arrive before the pause takes effect; a message that does not fit is rejected.
+// reaches max_pending, max_own_bytes, half of max_pending_bytes, or half of max_waiting_bytes. It
+// is resumed when usage has dropped below half of that threshold. The other half of the last two
+// limits is reserved for messages that arrive before the pause takes effect; a message that does
+// not fit is rejected.
 struct RouteLimits {
   std::uint64_t first_retry_ms = 50, max_retry_ms = 500;
   std::uint64_t start_ms = 30'000;       // the program fails if there is no connection by then

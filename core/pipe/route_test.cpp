@@ -61,8 +61,8 @@ RouteLimits quick() {
   return limits;
 }
 
-// Short enough to wait for. Tests that reconnect before this time has passed use the default,
-// because a loaded machine may stop a process for longer.
+// Returns limits for tests that wait until outage_wait_ms has passed. Tests that reconnect earlier
+// use the default, because a loaded machine may stop a process for longer than this.
 RouteLimits short_outage() {
   RouteLimits limits = quick();
   limits.outage_wait_ms = 20;

@@ -69,8 +69,8 @@ std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
 }
 
-// Returns true if the name is a valid instance name. The list of an instance is stored in a file
-// that has the instance's name.
+// Returns true if an instance with this name can have a list, which is stored in a file with the
+// same name. Names with a leading dot are reserved for other files.
 bool is_list_name(std::string_view name) noexcept {
   return !name.empty() && name.front() != '.' && name.find('/') == name.npos;
 }
@@ -203,8 +203,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// Adds a position to the list, unless it is already the last signed one. Rejects any position that
-// is not after the last signed one, so no position is signed with two different heads.
+// Adds a position to the list, unless it is already the last signed one. Rejects any other position
+// that is not after the last signed one, so no position is signed with two different heads.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -218,9 +218,9 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
     return fail(BH_E_DENIED, "chain " + std::to_string(place.chain) +
                                  " is already signed up to seq " + std::to_string(last.seq) +
                                  " and cannot be signed for seq " + std::to_string(place.seq) +
-                                 ": rows are missing, or " + path +
-                                 " belongs to files that no longer exist; to start a new chain, "
-                                 "move this file and the session database aside");
+                                 ": the session database has lost rows, or " + path +
+                                 " belongs to a session database that was removed; to start a new "
+                                 "chain, move this file and the session database aside");
   }
   struct stat status{};
   const std::string line = line_of(place);

@@ -18,8 +18,9 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Maximum size of an instance's list. When a list is full, older lines are removed: only the first
-// line of each hour is kept, or of each day if that is not enough.
+// Maximum size of an instance's list. A full list is shrunk to half of this size: for each chain,
+// only the last line and the first line of each hour (or, if that is not enough, of each day) are
+// kept. If the list is still too long, its oldest lines are removed.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // limit per instance
 

@@ -14,10 +14,12 @@ namespace bulkhead {
 // valid. A configuration that contains rules from the profile is rejected if the schema does not
 // define the property "profile_rules", because the plugin would ignore the rules. The error message
 // contains the path and the allowed values, but not the invalid value, which may be a credential.
-// Returns BH_E_INVALID if the configuration is invalid, and BH_E_ABI if the schema is invalid.
+// Returns BH_E_INVALID if the configuration is invalid, BH_E_LIMIT if it is too large or is nested
+// too deeply, and BH_E_ABI if the schema is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
-// An error: its path ("guests[0].port"; empty for the whole object) and the allowed values.
+// An error: its path ("guests[0].port"; empty for the whole object), and a description such as the
+// allowed values.
 struct ConfigFault {
   std::string path, what;
 };

@@ -18,13 +18,13 @@ struct PluginDescription {
 };
 
 // Returns an error if the ABI's major version is different, or if the plugin requires a minor
-// version newer than `host_minor`. The error message contains both versions and tells the user what
+// version newer than BH_ABI_MINOR. The error message contains both versions and tells the user what
 // to do.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks the entry's sizes, versions and functions, and all descriptors. Error messages begin with
-// a verb ("is not ..."), because the caller prepends the plugin's name. Members that this host does
-// not know are ignored.
+// Checks the entry's sizes, versions and functions, and all descriptors. Error messages do not
+// contain the plugin's name, because the caller prepends it. Members that this host does not know
+// are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

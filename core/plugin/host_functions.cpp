@@ -198,7 +198,7 @@ bh_status HostFunctions::sign(void *ctx, bh_str statement, bh_signature *out,
     if (!made) return bh::fail(error, made.error().code, made.error().text);
     if (made->public_key.size() != sizeof out->public_key ||
         made->signature.size() != sizeof out->signature) {
-      return bh::fail(error, BH_E_INTERNAL, "the signature is invalid");
+      return bh::fail(error, BH_E_INTERNAL, "the public key or signature has an invalid length");
     }
     out->unix_s = made->unix_s;
     std::memcpy(out->public_key, made->public_key.data(), sizeof out->public_key);

@@ -1,4 +1,4 @@
-// Implements the functions of bh_host that all plugins may use.
+// Implements bh_host and the extensions that do not depend on the kind of plugin.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"

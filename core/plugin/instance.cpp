@@ -61,7 +61,7 @@ std::string Instance::who() const {
 
 std::string Instance::about(std::string_view what, const bh_error &error, bh_status status) const {
   return who() + ": " + std::string(what) + ": " +
-         error_text(error, "status " + std::to_string(status) + " without a text");
+         error_text(error, "status " + std::to_string(status) + " without an error message");
 }
 
 Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_ptr<Library> library,
@@ -164,7 +164,7 @@ bh_status Instance::probe(std::string *text) {
   if (state_ != InstanceState::started && state_ != InstanceState::draining) return BH_E_INVALID;
   bh_error error = empty_error();
   const bh_status status = call(&error, [&] { return table_.probe(table_.self, &error); });
-  if (status < 0) *text = about("is broken", error, status);
+  if (status < 0) *text = about("has failed", error, status);
   return status;
 }
 
@@ -208,7 +208,7 @@ void Instance::release_held() noexcept {
   add_count(left, held.timers, "timer(s)");
   add_count(left, held.posted, "posted function(s)");
   add_count(left, held.blocking, "blocking job(s)");
-  if (!left.empty()) log(BH_LOG_PLUGIN_MISBEHAVES, "left behind: " + left);
+  if (!left.empty()) log(BH_LOG_PLUGIN_MISBEHAVES, "unreleased resources: " + left);
   abandoned_ = held.blocking != 0;
 }
 

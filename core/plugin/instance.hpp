@@ -76,7 +76,7 @@ class Instance {
   static constexpr std::size_t max_log_bytes = 4096;  // longer lines are truncated
   static constexpr std::size_t max_counters = 256;    // limit per instance
   static constexpr std::size_t max_secret_bytes = 65'536;
-  static constexpr int max_job_end_ms = 500;  // time that stop() waits for blocking work
+  static constexpr int max_job_end_ms = 500;  // maximum time that stop() waits for blocking work
 
   // `id` must match [A-Za-z0-9_.-]{1,64} and must not be "." or "..", because it is used as a
   // folder name. Error messages name the plugin and the instance. `user` is set before any of the
@@ -87,16 +87,17 @@ class Instance {
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // These functions must be called in this order, each at most once. Otherwise, the plugin is not
-  // called, and the function returns BH_E_INVALID or, if it has no return value, logs the error. If
-  // configure() or start() fails, the instance can only be destroyed. configure() first validates
-  // the configuration against the plugin's config_schema.
+  // These functions must be called in this order, each at most once; drain() may be omitted.
+  // Otherwise, the plugin is not called, and the function logs the error and, if it has a return
+  // value, returns BH_E_INVALID. If configure() or start() fails, the instance can only be
+  // destroyed. configure() first validates the configuration against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
-  // Returns BH_OK if the instance is ready, and BH_PENDING while it is starting. Any other status
-  // means that the instance has failed; *error is then set to the reason.
+  // Returns BH_OK if the instance is ready, and BH_PENDING while it is starting. A negative status
+  // means that the instance has failed; *error is then set to the reason. If the state is neither
+  // started nor draining, returns BH_E_INVALID and does not set *error.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.

@@ -134,7 +134,7 @@ TEST_CASE("resources held after stop() are logged and removed") {
   REQUIRE(instance->configure("{}").has_value());
   REQUIRE(instance->start().has_value());
   instance->stop();
-  CHECK(world.logged("5 leaks: left behind: 1 watch(es), 1 timer(s)"));
+  CHECK(world.logged("5 leaks: unreleased resources: 1 watch(es), 1 timer(s)"));
   const auto held = world.reactor->held(instance.get());
   CHECK(held.watches + held.timers + held.posted + held.blocking == 0);
 }
@@ -152,7 +152,7 @@ TEST_CASE("a clean stop logs no errors, and later calls to the host are rejected
   world.reactor->poll(0);
   CHECK(runs == 1);
   instance->stop();
-  CHECK_FALSE(world.logged("left behind"));
+  CHECK_FALSE(world.logged("unreleased resources"));
   CHECK(host.post(count, nullptr) == BH_STALE);
   CHECK(host.timer_start(1, count, nullptr) == 0);
   world.reactor->poll(0);
@@ -205,7 +205,7 @@ TEST_CASE("an instance whose blocking work is running stays in memory, together 
   };
   REQUIRE(executor->run_blocking(raw.ctx, work, finish, &raw) == BH_OK);
   instance.reset();
-  CHECK(world.logged("5 mine: left behind: 1 blocking job(s)"));
+  CHECK(world.logged("5 mine: unreleased resources: 1 blocking job(s)"));
   CHECK(world.logged("5 mine: stays in memory"));
   CHECK_FALSE(world.logged("1 mine: destroy"));
   go = true;

@@ -1,5 +1,6 @@
 // load_check FOLDER PLUGIN [TOOL ARGUMENTS]... loads a plugin as a host does, runs its lifecycle,
-// and calls its tools. Fails if a call is not completed. Used by the tests of the SDK package.
+// and calls its tools. Fails if a call is not completed or an error is logged. load_check FOLDER
+// loads all plugins in the folder. Used by the tests of the SDK package.
 #include <cstdio>
 #include <map>
 #include <string>

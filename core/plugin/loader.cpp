@@ -35,7 +35,7 @@ struct Attempt {
 
   std::mutex mutex;
   std::condition_variable changed;
-  const bh_host *outer = nullptr;  // receives log lines; null after the attempt was abandoned
+  const bh_host *outer = nullptr;  // receives log lines; null after the wait has ended
   Phase phase = Phase::constructors;
   bool finished = false, abandoned = false;
   std::optional<Error> error;
@@ -99,8 +99,8 @@ std::optional<Error> run_steps(Attempt &a) {
   const bh_status status = entry->init(&a.host, &error);
   if (status != BH_OK) {
     return Error{status < 0 ? status : BH_E_INTERNAL,
-                 "failed to initialize: " +
-                     error_text(error, "status " + std::to_string(status) + " without a text")};
+                 "failed to initialize: " + error_text(error, "status " + std::to_string(status) +
+                                                                  " without an error message")};
   }
   const std::lock_guard lock(a.mutex);
   a.entry = entry;

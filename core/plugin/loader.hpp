@@ -1,7 +1,7 @@
 // Finds, verifies and loads plugin libraries.
 //
 // Each library file is opened only once, and the file that is mapped is the one that was verified.
-// Symbolic links are rejected, and so are files that other users can write. The manifest and the
+// Files that are symbolic links or that other users can write are rejected. The manifest and the
 // exported names are read before any of the library's code runs. Loading and init run on a helper
 // thread. If they exceed a time limit, the plugin is reported, and the host continues.
 #pragma once
@@ -76,8 +76,9 @@ class Library {
   // - BH_E_ABI: the ABI version is incompatible.
   // - BH_E_TIMEOUT: the plugin's code did not return. Its thread is abandoned, and its file stays
   //   mapped.
+  // - Others: BH_E_UNAVAILABLE, BH_E_LIMIT, or the error that init returned.
   //
-  // Must be called on the control thread. Blocks for at most init_timeout_ms.
+  // Must be called on the control thread. Waits at most init_timeout_ms for the plugin's code.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
   // The two steps of load(). check() uses `dirs` and `sha256`, and can return any of the errors
@@ -85,6 +86,7 @@ class Library {
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
+  // Initializes the linked-in plugin with the ID `plugin`.
   static Result<std::shared_ptr<Library>> from_entry(const std::string &plugin,
                                                      bh_plugin_entry_fn entry, const bh_host *host,
                                                      const LoadOptions &options);
@@ -115,7 +117,8 @@ Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);
 
-// A manifest found in a folder, for `plugin list`. `error` is set if it cannot be read.
+// A manifest found in a folder, for `plugin list`. `error` is set if the manifest is invalid or has
+// the ID of another plugin, or if the library is missing.
 struct FoundPlugin {
   std::string path, error;
   Manifest manifest;

@@ -21,8 +21,8 @@ class SecretPrints {
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
   // each value has one to three prints; values beyond this limit are ignored
   static constexpr std::size_t max_prints = 2'048;
-  // Limits on the number of bytes that are hashed. Text that would exceed them is masked
-  // completely.
+  // For a text of n bytes, at most hashed_at_least + hashed_per_byte * n bytes are hashed. If that
+  // is not enough, the whole text is masked.
   static constexpr std::uint64_t hashed_per_byte = 32, hashed_at_least = 64 << 10;
 
   SecretPrints() = default;

@@ -1,6 +1,6 @@
 // Manages the private folders of plugin instances, and the secrets in these folders. Folders have
-// mode 0700 and files have mode 0600; both belong to this user. Symbolic links are rejected. Used
-// on the control thread.
+// mode 0700 and files have mode 0600; both belong to this user. Symbolic links are rejected.
+// Thread-safe. Blocks on file I/O.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace bulkhead {
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
                                    const std::string &instance);
 
-// Reads the secret <folder>/<name>. Returns BH_E_NOT_FOUND if it does not exist, and BH_E_DENIED if
-// other users can read or change it.
+// Reads the secret <folder>/<name>. Returns BH_E_NOT_FOUND if it does not exist, BH_E_DENIED if
+// other users can read or change it, and BH_E_LIMIT if it has more than max_bytes.
 Result<std::string> read_secret(const std::string &folder, std::string_view name,
                                 std::size_t max_bytes);
 

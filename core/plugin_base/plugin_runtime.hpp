@@ -95,8 +95,10 @@ class PluginRuntime {
   HostContext context_;
 };
 
-// Returns the HTTP client of the first running part that provides one, or null.
+// Returns the part's HTTP client, or null if the part is not running or provides none. Sets *self
+// to the pointer that the client's functions expect.
 const bh_http_service *http_service_of(const PluginPart &part, void **self);
+// Returns the HTTP client of the first part that provides one, or null.
 template <class Parts>
 const bh_http_service *find_http_service(const Parts &parts, void **self) {
   for (const auto &part : parts) {

@@ -74,7 +74,7 @@ class Diagnostics {
   // Removes all errors except the first `kept` and returns the text of the first removed error.
   // There must be more than `kept` errors.
   std::string retract_errors(std::size_t kept);
-  std::vector<ProfileError> take_errors();  // sorted by layer and line
+  std::vector<ProfileError> take_errors();  // sorted by layer and location
   std::vector<std::string> take_notes() { return std::move(notes_); }
 
  private:

@@ -10,7 +10,7 @@
 namespace bulkhead {
 
 // Returns true if a reload can keep the server's connections, which is the case if only tool lists,
-// root folders, time-outs and limits differ.
+// root folders, time-outs, max_in_flight, source and origin differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
 // Return true if both arguments are equal except for their origins.
 bool same_server(const ServerDef &was, const ServerDef &is);

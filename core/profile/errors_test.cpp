@@ -483,6 +483,7 @@ TEST_CASE("a server is disabled if a variable that it uses is not set") {
        "the environment variable unset_x is not set; set it, or use bearerToken"},
       // Variables that are set to invalid values.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
+      {"url = 'https://h'\nbearer_token_env_var = 'LATIN'", "variable LATIN is not UTF-8 text"},
       {"url = '${PLAIN}'", "url, set by the environment: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
        "headers.X, set by the environment: the header value contains a control character"},

@@ -123,9 +123,12 @@ Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment
     }
     resolve(body, environment, server, out);
     text.remove_prefix(close + 1);
-    if (out.text.size() > kExpandedBytes || out.problems.size() > 20) {
-      add(out, "the value is larger than " + std::to_string(kExpandedBytes) +
-                   " bytes, or too many references cannot be resolved");
+    if (out.text.size() > kExpandedBytes) {
+      add(out, "the value is larger than " + std::to_string(kExpandedBytes) + " bytes");
+      break;
+    }
+    if (out.problems.size() > 20) {
+      add(out, "more than 20 references cannot be resolved");
       break;
     }
   }

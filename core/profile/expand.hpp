@@ -10,9 +10,9 @@
 namespace bulkhead::profiles {
 
 enum class ExpandMode : std::uint8_t {
-  all,  // also expands ${NAME}; any other "${" is an error
-  // Expands only ${env:NAME} and ${secret:NAME}. Any other "${" is kept, because it is part of the
-  // plugin's syntax.
+  all,  // expands ${env:NAME}, ${NAME} and ${input:ID}; any other "${" is an error
+  // Expands only ${env:NAME}. ${secret:NAME} is an error. Any other "${" is kept, because it is
+  // part of the plugin's syntax.
   env_only,
   inputs,  // expands only ${input:ID}; keeps any other "${"
 };
@@ -20,8 +20,8 @@ enum class ExpandMode : std::uint8_t {
 struct Expanded {
   struct Problem {
     std::string what;
-    bool missing = false;  // the variable is unset, or its value is not text
-    bool asked = false;    // an editor would prompt for the value
+    bool missing = false;  // the variable is unset (except for ${input:ID}) or not UTF-8
+    bool asked = false;    // the variable for an ${input:ID} is unset
   };
   std::string text;
   // True if the text contained a reference. The result must then not be displayed.

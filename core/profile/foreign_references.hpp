@@ -18,7 +18,8 @@ struct ForeignReference {
 // Returns the values of a server that consist of Gemini CLI's $NAME, also after an authorization
 // scheme or "--option=", and the command, args and cwd that contain a VS Code variable such as
 // ${workspaceFolder}. Names in $NAME must be in upper case, because another value that begins with
-// a dollar sign may be a password. Arguments of a shell are not checked for $NAME.
+// a dollar sign may be a password. An argument after "-c" is not checked for $NAME, because it may
+// be a shell script.
 std::vector<ForeignReference> foreign_references(const Node &server);
 
 }  // namespace bulkhead::profiles

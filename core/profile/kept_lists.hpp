@@ -40,7 +40,8 @@ inline constexpr std::size_t most_kept_lists = 4;
 inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;
 
 // Adds a list, replacing the list for the same capabilities, and then drops the oldest lists until
-// the limits are met. If the text is empty, only removes the list for these capabilities.
+// at most most_kept_lists remain. If the text is empty or longer than max_kept_list_bytes, only
+// removes the list for these capabilities.
 void merge_kept_list(KeptLists *kept, KeptList list);
 
 }  // namespace bulkhead

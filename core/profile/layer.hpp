@@ -35,7 +35,7 @@ inline constexpr std::string_view kNotApproved = "not approved: ";
 // higher layer replaces the entire server with the same name. A plugin instance replaces the entire
 // instance with the same name if its `plugin` differs.
 struct ProfileLayer {
-  std::string name;  // "builtin", "corp", "file", "project", "command line"
+  std::string name;  // "builtin", "corp", "user", "file", "project", "command line"
   // The file name that appears in messages. Relative paths in the layer are resolved against this
   // file's folder. ".json" and ".jsonc" files are parsed as JSON and ".toml" files as TOML. For
   // other files, the first character determines the format (TOML cannot start with '{' or '/').
@@ -88,8 +88,8 @@ struct ProfileEnvironment {
 Result<ProfileLayer> read_profile_file(const std::string &path, std::string layer_name = "file");
 
 // Reads a project file by its absolute path. The returned layer is named "project"; its `project`
-// is set and its `approved` is empty. Returns BH_E_IO for anything but a regular file, so the call
-// never blocks.
+// is set and its `approved` is empty. Returns the same errors as read_profile_file(), and BH_E_IO
+// if the path is not a regular file, so the call never blocks.
 Result<ProfileLayer> read_project_file(const std::string &path);
 
 }  // namespace bulkhead

@@ -32,8 +32,8 @@ TEST_CASE("servers with invalid names are skipped with the reason, and other ser
   CHECK(has(profile.notes[5], "letters, digits"));
 }
 
-// A name is used as the name of a cache folder (".." would be its parent, which belongs to all
-// servers) and as an argument in commands that users copy ("--yes" would be an option).
+// A name is used as the name of a cache folder (".." would be the state folder) and as an argument
+// in commands that users copy ("--yes" would be an option).
 TEST_CASE("names that denote another folder or an option are invalid") {
   for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
     const Profile profile = good({with({name})});

@@ -75,7 +75,7 @@ bool may_lack_quote(std::string_view description) {
 class Converter {
  public:
   Converter(std::uint16_t layer, std::size_t max_values, Diagnostics &diagnostics)
-      : layer_(layer), left_(max_values), diagnostics_(diagnostics) {}
+      : layer_(layer), max_values_(max_values), left_(max_values), diagnostics_(diagnostics) {}
 
   // kProfileDepth limits the recursion.
   bool convert(const toml::node &from, Node *out, std::size_t depth) {
@@ -83,7 +83,7 @@ class Converter {
     if (left_ == 0 || depth > kProfileDepth) {
       diagnostics_.error(
           out->place, "",
-          left_ == 0 ? "more than " + std::to_string(kProfileValues) + " values"
+          left_ == 0 ? "more than " + std::to_string(max_values_) + " values"
                      : "more than " + std::to_string(kProfileDepth) + " nested tables and arrays",
           "too_large");
       return false;
@@ -153,6 +153,7 @@ class Converter {
   }
 
   const std::uint16_t layer_;
+  const std::size_t max_values_;
   std::size_t left_;
   Diagnostics &diagnostics_;
 };

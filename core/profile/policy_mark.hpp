@@ -26,8 +26,8 @@ PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 
-// Returns a summary, for example "3 rules added, 1 rule removed; in force now: 5 rules". Returns an
-// empty string for the first generation.
+// Returns a summary, for example "3 rules added, 1 rule removed, in force (now 5 rules)". Returns
+// an empty string for the first generation.
 std::string describe_changes(const PolicyMark &mark);
 
 }  // namespace bulkhead

@@ -20,7 +20,7 @@ namespace bulkhead {
 
 // The location of a value. `line` is 0 if the value does not come from a file.
 struct Origin {
-  std::string layer;  // "builtin", "user", "file", "project", "command line"
+  std::string layer;  // ProfileLayer::name, or "default" for defaults in Profile::shown
   std::string file;
   std::uint32_t line = 0;
   bool operator==(const Origin &) const = default;
@@ -33,8 +33,8 @@ struct ProfileError {
   std::string path;          // for example, "mcpServers.github.env.TOKEN"
   std::string what;          // the error and the allowed values; never contains a credential
   // An error code for programs: "file_not_found", "unreadable", "too_large", "invalid_json",
-  // "invalid_toml", "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or
-  // "plugin_config".
+  // "invalid_toml", "invalid_schema", "unknown_key", "missing_env_var", "locked", "forbidden",
+  // "plugin_unusable" or "plugin_config".
   std::string code;
 };
 // Formats an error for users: "gateway.json:12:7: mcpServers.github.env.TOKEN: ...
@@ -88,7 +88,7 @@ struct ServerDef {
   std::string command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
-  std::string cwd;  // empty: the gateway's working directory
+  std::string cwd;  // empty: the gateway's working directory or a private folder (start_folder.hpp)
   SandboxRules sandbox;
   bool lazy = false;               // the first call starts the server
   std::uint64_t idle_stop_ms = 0;  // the server is stopped after this time without calls; 0: never
@@ -310,7 +310,8 @@ struct Profile {
   std::vector<std::string> fixed_own_paths, fixed_programs;
   // Paths of both kinds that only the former profile names, while a reload is in progress.
   std::vector<std::string> left_paths;
-  // The identity of each folder that contains one of these paths, or is one; and links to them.
+  // The identities of the folders that are or contain one of these paths, and the symbolic links
+  // that lead to them, by path; see note_protected_folders().
   std::map<std::string, std::string> protected_folders;
   std::vector<std::string> notes;  // warnings for the operator, in order of occurrence
 

@@ -61,8 +61,8 @@ Paths keep(const Paths &was, Paths *is) {
 
 constexpr std::string_view link_id = "link";  // in place of a folder's identity
 
-// Returns the device, inode and time of creation of a folder, or an empty string if there is none.
-// The time is needed because ext4 gives the inode of a deleted folder to the next new one.
+// Returns the device, inode and creation time of a folder, or an empty string if the path is not a
+// folder. The time is needed because ext4 gives the inode of a deleted folder to the next new one.
 std::string folder_id(const std::string &path) {
   struct statx info{};
   if (::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_BTIME, &info) !=
@@ -78,10 +78,11 @@ std::string folder_id(const std::string &path) {
   return id;
 }
 
-// A mount disappears from all views when its folder is deleted, so a new folder at the same path is
-// not protected. The folders above it are mount points in views that can change them.
-// Views that were made before a symbolic link was created do not keep its folder read-only, unless
-// it is a folder of plugins.
+// Returns true if `next` has a folder or link that running views do not protect. When a folder is
+// deleted, its mount disappears from all views, so a new folder at the same path is not protected.
+// The same applies to its parents, which are mount points in views that can change them. Views that
+// were made before a symbolic link was created do not keep the link's folder read-only, unless that
+// folder is a folder of plugins.
 bool has_new_folder(const Profile &now, const Profile &next) {
   const Paths programs = all_programs(now);
   return std::any_of(next.protected_folders.begin(), next.protected_folders.end(),

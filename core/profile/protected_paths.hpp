@@ -13,8 +13,9 @@ namespace bulkhead {
 std::vector<std::string> all_own_paths(const Profile &profile);
 std::vector<std::string> all_programs(const Profile &profile);
 
-// Adds the real paths of paths that contain symbolic links, also of missing files. Without them, a
-// reload would not notice that a link leads to a file that is not protected yet (protects_more()).
+// Adds the real path of each path that contains symbolic links, even if the file is missing.
+// Without the real paths, a reload would not notice that a link leads to a file that is not
+// protected yet (protects_more()).
 void add_targets(std::vector<std::string> *paths);
 
 // Sets Profile::protected_folders for the views of servers that start now: the symbolic links that
@@ -22,15 +23,15 @@ void add_targets(std::vector<std::string> *paths);
 // Folders in another folder of own_paths are left out, because views hide them.
 void note_protected_folders(Profile *profile);
 
-// Changes `next` for a reload: paths of settings that it cannot change stay as they are in `now`,
-// and the current targets of links among them are added. Paths that `next` no longer names stay
-// protected, because the reload may fail; see forget_missing(). `kept_connector` is true if the
-// reload keeps the connector of a server type that `next` removes or replaces: its files stay
+// Changes `next` for a reload: paths of settings that a reload cannot change stay as they are in
+// `now`, and the current targets of links among them are added. Paths that `next` no longer names
+// stay protected, because the reload may fail; see forget_missing(). `kept_connector` is true if
+// the reload keeps the connector of a server type that `next` removes or replaces: its files stay
 // protected.
 void keep_protected(const Profile &now, Profile *next, bool kept_connector);
 
-// Adds the protected folders of `now` that are missing to those of `next`, because running views do
-// not protect a folder that is missing now and created again later.
+// Adds to `next` those protected folders of `now` that it lacks, because running views do not
+// protect a folder that has been removed and is created again later.
 void keep_missing_folders(const Profile &now, Profile *next);
 
 // Called when a reload has succeeded. Of the paths that only the former profile named, those that
@@ -38,8 +39,8 @@ void keep_missing_folders(const Profile &now, Profile *next);
 // Returns true if paths were removed.
 bool forget_missing(Profile *profile);
 
-// Adds the paths of another profile, which keep_protected() has changed, to those of `profile`. For
-// a profile that was rejected after its plugins were started: they may still run.
+// Adds the paths of another profile, which keep_protected() has changed, to those of `profile`.
+// Used if that profile was rejected after its plugins were started, because they may still run.
 void protect_also(const Profile &other, Profile *profile);
 
 // Returns true if `next` protects a file or folder from servers that the views of running servers

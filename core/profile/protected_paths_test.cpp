@@ -128,7 +128,7 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
   next = now;
   keep_fixed(now, &next);
   CHECK_FALSE(protects_more(now, next));
-  // The inode of a deleted folder could be used again, so the old folder stays at another name.
+  // The inode of a deleted folder could be reused, so the old folder is renamed instead.
   const auto replaced = [&](const std::string &name, bool reload_while_missing) {
     std::filesystem::rename(at + name, at + ".gone");
     Profile later = next, last = next;
@@ -138,7 +138,7 @@ TEST_CASE("a reload notices a protected folder that was deleted and created agai
       CHECK_FALSE(protects_more(next, later));
     }
     std::filesystem::create_directories(at + "/conf");
-    if (name.empty()) {  // only the folder above is another one
+    if (name.empty()) {  // only the parent folder is a different one
       for (const char *same : {"/lib", "/conf"}) {
         std::filesystem::remove_all(at + same);
         std::filesystem::rename(at + ".gone" + same, at + same);
@@ -219,7 +219,7 @@ TEST_CASE("a reload notices a new target of a link that a setting names that it 
   now.programs.push_back(at + "/two");  // its contents are protected
   chain.programs = now.programs;
   CHECK_FALSE(protects_more(now, chain));
-  // The target of a missing path does not become another one when the path is created.
+  // Creating a missing path does not change the target.
   Paths state{at + "/plugins/state/pins"};
   add_targets(&state);
   CHECK(state == Paths{at + "/plugins/state/pins", at + "/two/state/pins"});

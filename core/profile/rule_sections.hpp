@@ -34,8 +34,9 @@ void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer
 //                     "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},
 //                     "lines": {"security.rules.mcp.x": 3, "security.rules.mcp.x.if": 4}}, ...]
 //
-// The lowest layer is first. In the keys of "lines", a name is in double quotes if it is empty or
-// contains a dot, a space or a double quote.
+// The lowest layer is first. In the keys of "lines", names are formatted by join(): a name is in
+// double quotes if it is empty or contains a dot, a space or a double quote, and long names are
+// truncated.
 void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context &context);
 
 }  // namespace bulkhead::profiles

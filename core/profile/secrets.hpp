@@ -30,8 +30,9 @@ bool token_like(std::string_view part);
 // `authority` is the position after "://". A password may contain slashes.
 std::size_t userinfo_end(std::string_view url, std::size_t authority);
 
-// Masks a URL for display: "***" replaces user:password, query values, and path segments that look
-// like tokens. References (${env:...}) are kept. Accepts any text.
+// Masks a URL for display: "***" replaces user:password, query values, the fragment, and path
+// segments that look like tokens. References (${env:...}) are kept without their defaults. Accepts
+// any text.
 std::string masked_url(std::string_view url);
 // Masks a command line for display: "***" replaces the values of options whose names suggest a
 // credential, and arguments that look like credentials. References without defaults are kept.
@@ -39,7 +40,8 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
 // Returns the name of the environment variable from which the gateway reads a value for which an
 // editor would prompt the user. The name is SERVER_KEY, or KEY if KEY already starts with SERVER_.
-// Letters become uppercase, and all characters except letters and digits become '_'. Never empty.
+// Letters become uppercase, and all characters except letters and digits become '_'. If the name
+// would begin with a digit, it is prefixed with '_'. Never empty.
 std::string variable_for(std::string_view server, std::string_view key);
 
 }  // namespace bulkhead::profiles

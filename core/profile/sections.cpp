@@ -80,7 +80,7 @@ void read_state_dir(const Node &text, Context &context) {
 
 struct Section {
   std::string_view name;
-  // null if the section is read later, because it depends on other sections
+  // null if read_profile() does not use this table to read the section
   void (*read)(const Node &node, Context &context) = nullptr;
 };
 

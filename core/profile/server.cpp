@@ -259,7 +259,7 @@ void ServerReader::note_foreign_references() {
   }
 }
 
-// Disables the server if values from its environment are missing.
+// Disables the server if values from the environment are missing or invalid.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
@@ -361,9 +361,12 @@ std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &t
   Expanded result = expand(reference, ExpandMode::all, context_.environment);
   if (good && result.problems.empty()) return Value{std::move(result.text), true, false};
   const bool missing = good && result.problems.front().missing;
-  std::string what = missing ? "the environment variable " + printable(name) +
-                                   " is not set; set it, or use bearerToken"
-                             : "expected the name of an environment variable";
+  std::string what = "expected the name of an environment variable";
+  if (missing) {
+    const bool is_set = context_.environment.getenv && context_.environment.getenv(name);
+    what = "the environment variable " + printable(name) +
+           (is_set ? " is not UTF-8 text" : " is not set; set it, or use bearerToken");
+  }
   if (missing && may_be_unset(token.value.place)) {
     unmet_.push_back(std::move(what));
     return Value{reference, true, true};

@@ -14,8 +14,8 @@ namespace bulkhead::profiles {
 std::string_view server_key(std::string_view spelling);
 // Returns the canonical names of all server keys.
 std::span<const std::string_view> server_keys();
-// Returns true if a server of this type can have the key, which is a canonical name. For example,
-// only a server with a command can have sandbox_paths.
+// Returns true if the server can have the key `key` (a canonical name). For example, only a server
+// with a command can have sandbox_paths.
 bool server_key_fits(std::string_view key, const Node &server);
 // Returns true for keys of other programs that have no effect here. They are ignored with a note.
 bool ignored_server_key(std::string_view name);

@@ -14,7 +14,7 @@ struct ServerKey {
   Key<ServerReader> key;         // without a reader if the key is read before the others
   std::string_view others;       // aliases that other programs use
   Needs needs = Needs::nothing;  // the member that the server must also have
-  // Completes the error message "only a server with a command has NOUN".
+  // Completes the error message "only a server with a command can have NOUN".
   std::string_view noun = "";
   bool listed = true;  // false: the key is always rejected with a specific reason
 };
@@ -46,21 +46,21 @@ constexpr ServerKey kKeys[] = {
     {read_with<&ServerReader::read_cwd>("cwd"), "", Needs::command, "a cwd"},
     {read_with<&ServerReader::read_sandbox>("sandbox"), ""},
     {read_with<&ServerReader::read_sandbox_paths>("sandbox_paths"), "sandboxPaths", Needs::command,
-     "this"},
-    {flag<&SandboxRules::network, ServerReader>("network"), "", Needs::command, "this"},
+     "this key"},
+    {flag<&SandboxRules::network, ServerReader>("network"), "", Needs::command, "this key"},
     {number<&SandboxRules::memory_bytes, ServerReader>("memory_bytes", 16u << 20, 1ull << 50),
-     "memoryBytes", Needs::command, "this"},
+     "memoryBytes", Needs::command, "this key"},
     {number<&SandboxRules::processes, ServerReader>("processes", 1, 100'000), "", Needs::command,
-     "this"},
+     "this key"},
     {read_with<&ServerReader::read_cache_bytes>("cache_bytes"), "cacheBytes", Needs::command,
-     "this"},
-    {choice<&ServerDef::lazy, ServerReader>("start", kStarts), "", Needs::command, "this"},
+     "this key"},
+    {choice<&ServerDef::lazy, ServerReader>("start", kStarts), "", Needs::command, "this key"},
     {read_with<&ServerReader::read_idle_stop>("idle_stop_ms"), "idleStopMs", Needs::command,
-     "this"},
+     "this key"},
     {number<&ServerDef::pool_size, ServerReader>("pool_size", 1, 64), "poolSize", Needs::command,
-     "this"},
+     "this key"},
     {texts<&ServerDef::pool_safe_tools, ServerReader>("pool_safe_tools", kServerEntries),
-     "poolSafeTools", Needs::command, "this"},
+     "poolSafeTools", Needs::command, "this key"},
     {read_with<&ServerReader::read_url>("url"), "httpUrl http_url serverUrl server_url"},
     {read_with<&ServerReader::read_headers>("headers"), "http_headers httpHeaders", Needs::url,
      "headers"},

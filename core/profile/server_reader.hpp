@@ -53,7 +53,7 @@ class ServerReader {
   struct Value {
     std::string text;
     bool referred = false;  // at least part of the value comes from the environment
-    // The text still contains references because the server is disabled.
+    // The text still contains references because the server is disabled or will be.
     bool unresolved = false;
   };
 
@@ -95,7 +95,7 @@ class ServerReader {
   const std::string path_;
   std::map<std::string_view, const Member *> members_;  // by the canonical name of the key
   ServerDef server_;
-  std::vector<std::string> unmet_;  // reasons why values from the environment are missing
+  std::vector<std::string> unmet_;  // reasons why values from the environment are unusable
   bool custom_type_ = false;        // the type is defined only in [connectors]
   const Member *ipc_ = nullptr;     // the member "ipc" in the "sandbox" table
 };

@@ -20,8 +20,8 @@ Places places_of(const Node *tools, const Profile &profile) {
 }
 
 // Resolves a conflict between a server and a tools plugin with the same name. A server in a higher
-// layer replaces the tools plugin. In the same layer, the conflict is an error. Returns false if
-// the server must be skipped.
+// layer replaces the tools plugin. Otherwise, the conflict is an error, or a note if the server is
+// in a lenient layer below the plugin's layer. Returns false if the server must be skipped.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;

@@ -1,4 +1,4 @@
-// Reads the keys of stdio servers: sandbox, lazy start and idle stop.
+// Reads the keys of stdio servers: sandbox, cache limit and idle stop.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -40,9 +40,9 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
     server_.sandbox.mode = static_cast<SandboxMode>(*value);
 }
 
-// Reads a string, or a table with "mode" and "ipc". VS Code has a different table with the same
-// name. A member of that table that would restrict the server is an error; the message names the
-// key to use instead.
+// Reads a string, or a table with "mode" and "ipc". A member that is a key of the server itself,
+// such as "memory_bytes", is an error; the message names the key to use instead. Other members, as
+// in VS Code's table with the same name, are ignored with a note.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
     if (find("command") == nullptr)

@@ -10,7 +10,7 @@ namespace bulkhead {
 
 // Calls f on the reactor thread, after the current events have been handled. f must own the data
 // that it captures. If the reactor is destroyed, or forgets `owner`, f is destroyed without being
-// called.
+// called. If the queue is full, f is destroyed immediately, and BH_E_LIMIT is returned.
 template <class F>
 bh_status post_owned(Reactor &reactor, const void *owner, F f) {
   auto task = std::make_unique<F>(std::move(f));

@@ -1,8 +1,8 @@
 // The event loop of a process: file descriptors, timers, posted functions, and a thread pool of
 // limited size for blocking work.
 //
-// Owned by the Host. All functions must be called on the thread that calls run(), except post(),
-// run_blocking() and stop(), which are thread-safe.
+// Owned by the Host or the compartment. All functions must be called on the thread that calls run()
+// or poll(), except post(), run_blocking(), stop() and wake(), which are thread-safe.
 //
 // Boost.Asio is not used by default. A message costs about five system calls in total, and Asio's
 // edge-triggered reactor adds one for each ready descriptor (a speculative read or an epoll_ctl).
@@ -41,9 +41,9 @@ class Reactor {
   void wake() noexcept;
 
   // Sets a function that releases resources that an idle process does not need. It is called on the
-  // reactor thread once per idle period, that is, while no descriptor becomes ready and no function
-  // is posted. In the first idle period, it is called after first_idle_ms; in all later ones, after
-  // next_idle_ms. Timers do not end an idle period.
+  // reactor thread once per idle period, that is, while no descriptor becomes ready and no other
+  // thread posts a function. In the first idle period, it is called after first_idle_ms; in all
+  // later ones, after next_idle_ms. Timers do not end an idle period.
   static constexpr std::uint64_t first_idle_ms = 1'000;
   static constexpr std::uint64_t next_idle_ms = 30'000;
   void set_idle_handler(void (*fn)() noexcept) noexcept;
@@ -78,7 +78,8 @@ class Reactor {
   }
 
   // The number of watches, timers, posted functions and pool jobs of an owner. Used to report
-  // resources that a stopped plugin has not released. forget() removes them.
+  // resources that a stopped plugin has not released. forget() removes them, and deferred
+  // functions, but not pool jobs whose work is incomplete: their `done` is still called.
   struct Held {
     std::uint32_t watches = 0, timers = 0, posted = 0, blocking = 0;
   };

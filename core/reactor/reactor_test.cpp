@@ -374,8 +374,7 @@ TEST_CASE("an idle period is reported once, and a timer does not end it") {
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(idle_calls == 1);
-  // The posted function starts a new idle period, in which the handler is called only after
-  // next_idle_ms.
+  // The posted function does not cause another call after first_idle_ms.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);

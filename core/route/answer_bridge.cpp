@@ -31,8 +31,8 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
   if (!members.empty() && has_members(answer[result])) splice->insert(result.begin + 1, ",");
 }
 
-// Returns true unless every client reads the same code, and not the one that requires visits of
-// URLs.
+// Returns true if a client may read the error as one that requires it to visit URLs: the error has
+// this code, its code cannot be read, or it has several codes.
 bool may_require_urls(std::string_view error) {
   std::size_t codes = 0;
   if (error.starts_with('{')) {
@@ -43,9 +43,9 @@ bool may_require_urls(std::string_view error) {
   return codes != 1 || read_error_code(error).value_or(code::urls_required) == code::urls_required;
 }
 
-// What a client of 2026-07-28 may read in a result. Names and the type are unescaped before they
-// are compared, whereas the scanner recognizes only names without escape sequences. The members are
-// therefore read again only if a name has escape sequences or occurs twice.
+// How a client of 2026-07-28 may read a result. Clients unescape the names of members, but the
+// scanner recognizes only names without escape sequences. If a name has escape sequences or occurs
+// twice, the members are therefore read again here.
 struct ClientReading {
   bool typed = false;          // has a type
   bool is_task = false;        // its type may be "task"
@@ -240,11 +240,11 @@ bool AnswerBridge::ask_for_urls(Call &call, std::string_view error, Reply *reply
   return true;
 }
 
-// Called for each result to a client of 2026-07-28. If the result asks the client for input, checks
-// the requests, as for a task that requires input, and replaces the server's requestState with one
-// that the gateway has sealed. Returns false if the call has been ended with an error instead, for
-// example because the client cannot receive a task, or has not declared that it answers such
-// requests, or the gateway has not declared it to the server.
+// Called for each result to a client of 2026-07-28. If the result, or a task in it, asks the client
+// for input, checks the requests and replaces the server's requestState with one that the gateway
+// has sealed. Returns false if the call has been ended with an error instead. Examples: the result
+// is a task that was not requested, or a request needs a capability that the client has not
+// declared to the gateway, or the gateway to the server.
 bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply) const {
   const std::string_view result = answer[answer.scan->result];
   const ClientReading read = ClientReading::of(answer);
@@ -253,8 +253,9 @@ bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply
   }
   const bool about_task = is_task_method(call.method);
   if (call.session == nullptr || (!call.session->repeats_requests && !about_task)) return true;
-  // The policy evaluates single requests, which take() has handled. It cannot evaluate those of a
-  // task, or of a result that does not name them plainly. A task that was converted has none.
+  // take() has passed requests for input to the policy one by one, except those of a task and those
+  // that the scanner did not recognize. The policy cannot evaluate the exceptions. A task that was
+  // converted has no requests.
   if (needs_.gate.judges_inputs() && read.asks && call.bridge == nullptr) {
     return fail(call, "asks for input in a form that rules about inputs cannot evaluate");
   }

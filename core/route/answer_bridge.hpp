@@ -1,6 +1,6 @@
-// Converts the responses of servers for clients of another protocol generation, and checks and
-// seals what servers of revision 2026-07-28 send to clients of the same revision. All of it happens
-// around the policy: a response is taken before the policy reads it, and converted after.
+// Converts responses between protocol generations. If the server and the client both use revision
+// 2026-07-28, checks requests for input and seals the server's state instead. take() is called
+// before the policy evaluates a response, and convert() afterwards.
 //
 // Owner: the Router. Runs on the reactor thread, inside the steps of a call; see CallLoop.
 #pragma once
@@ -48,11 +48,12 @@ class AnswerBridge {
     mcp::Scan scan{};
   };
   // Returns the response for the policy and the client: the server's, or one composed in *room.
-  // Returns nothing if the call needs further requests or input, or has been ended.
+  // Returns nullopt if the call needs further requests or input, or has been ended.
   std::optional<Message> take(Call &call, const Message &answer, Composed *room) const;
 
   // Returns the result to send if the policy has replaced `result` with `replacement`. Returns
-  // nothing if the policy has changed the error of a task, which cannot be rewritten.
+  // nullopt if `result` describes a task and cannot be rewritten: the task has an error, or the
+  // replacement does not contain the task's members.
   static std::optional<std::string> rewritten(const Call &call, std::string_view result,
                                               const std::string &replacement);
 

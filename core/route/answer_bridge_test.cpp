@@ -1,5 +1,5 @@
-// Tests the conversion of responses around the policy: what the policy replaces is converted like
-// what the server has sent.
+// Tests the conversion of responses. Results that a policy has rewritten are converted like results
+// from the server.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -19,14 +19,14 @@ namespace bulkhead {
 
 // The replacement for an error from a server.
 struct ReplacedError {
-  std::int32_t error_code = 0;  // 0: the client receives the text as a result with isError
+  std::int32_t error_code = 0;  // 0: the text is sent as by CallEnds::fail_as_result()
   std::string text;             // empty: only the code is replaced
 };
 
 // The client that receives an error.
 struct ErrorRecipient {
-  ClientCaps caps = 0;           // that it has declared
-  bool same_generation = false;  // it belongs to the same protocol generation as the server
+  ClientCaps caps = 0;           // declared by the client
+  bool same_generation = false;  // the client belongs to the server's protocol generation
 };
 
 class AnswerForm {

@@ -10,7 +10,8 @@ namespace bulkhead {
 
 // The calls that an approval covers. `once` covers one call. `session` covers calls with the same
 // digest until the session ends. `minutes` covers calls with the same digest from the same client
-// (principal and transport) for that number of minutes.
+// (principal and transport) for that number of minutes. In addition, the client process must have
+// the same name, and the same rule must require the approval.
 //
 // If `tool` is set, the approval covers calls to the same tool with any arguments, but only in the
 // same session or, for a client without a session, from the same peer with the same claimed name.
@@ -98,21 +99,23 @@ struct ApprovalAnswer {
   bool revoke = false;  // remove the grant with this id; no call is allowed or denied
 };
 
-// How an approval request was resolved. `withdrawn` means that the call was cancelled, or that its
-// client or server disconnected.
+// How an approval request was resolved. `withdrawn` means that it can no longer be answered: for
+// example, the call was cancelled, its client or server disconnected, or the tool's definition
+// changed. It is also the outcome of a grant that has ended (see ApprovalOutcome).
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
-// Passed to observers when an approval request is resolved.
+// Passed to observers when an approval request is resolved, and when a grant ends because it was
+// revoked or because the rules or the tool's definition changed.
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;
-  ApprovalSurface surface;  // only for `allowed` and `denied`
-  ApprovalScope scope;      // only for `allowed`
+  ApprovalSurface surface;  // for `allowed`, `denied` and a revoked grant; otherwise `none`
+  ApprovalScope scope;      // for `allowed` and a grant that has ended
   std::uint64_t ended_unix_ms;
 };
 // Returns a description for the log, such as "allowed by terminal (once) after 12 ms: tools/call
-// "x" at "files", rule "r1", digest ...".
+// "x" on server "files", rule "r1", digest ...".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

@@ -14,7 +14,7 @@ namespace bulkhead {
 namespace {
 
 // Returns true if the policy evaluates all params of the request, so an approval covers all of
-// them. This is true only of completion requests.
+// them. This applies to completion/complete and tasks/update.
 bool covers_params(const mcp::Scan &scan) {
   return scan.method == mcp::Method::completion_complete ||
          scan.method == mcp::Method::tasks_update;
@@ -97,7 +97,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   return q;
 }
 
-// Returns the reason why no approver can be asked, or an empty string if one can be asked.
+// Returns the reason why approval cannot be requested, or an empty string if it can.
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
@@ -129,7 +129,7 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   const Limits &limits = needs_.profile.limits;
   call.asked_about = true;
   const bool elicits = call.session != nullptr && asks_client(*call.session);
-  // The digest is not computed for nothing.
+  // Skip computing the digest if the call cannot be approved.
   if (!approvals_.has_grants() && !may_ask(call, elicits, message.size(), decision, refusal)) {
     return Asked::refused;
   }
@@ -239,7 +239,7 @@ void ApprovalDesk::rules_changed() {
   end_grants(approvals_.take_tool_grants(), ApprovalSurface::none);
 }
 
-// Logs and records that grants have ended. The calls for which they were given have already ended.
+// Logs and records that grants have ended. The calls for which they were given may have ended.
 void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface) {
   for (const ApprovalGrant &grant : grants) {
     const ApprovalQuestion &q = grant.question;

@@ -34,7 +34,8 @@ class ApprovalDesk {
     RouterCounters &counters;
     Asks &asks;
     ClientAnswers &answers;
-    // Called when a question has been resolved. The function must only record the outcome.
+    // Called when a question has been resolved or a grant has ended; see ApprovalOutcome. The
+    // function must only record the outcome.
     std::function<void(const ApprovalOutcome &)> on_outcome;
     std::string hint;  // explains how to approve; sent to the client if no approver is present
   };
@@ -52,7 +53,8 @@ class ApprovalDesk {
   // If the client supports forms, sends it the approval form on the call's stream. The client may
   // answer before this function returns.
   void ask_client(Call &call);
-  // Ends the question about the call: withdraws its form from the client and records the outcome.
+  // Ends the question about the call: withdraws an open form from the client and records the
+  // outcome.
   // Returns nullopt if the call has no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
@@ -64,9 +66,9 @@ class ApprovalDesk {
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
   // ---- approvers ----
-  // Lists pending questions. If watch_ms is not 0, the caller is an approver that lists again
-  // within this time, at most Approvals::max_watch_ms. If watch_ms is 0, the caller only reads the
-  // list.
+  // Lists pending questions and grants. If watch_ms is not 0, the caller is an approver that lists
+  // again within this time, at most Approvals::max_watch_ms. If watch_ms is 0, the caller only
+  // reads the list.
   ApprovalList list(std::uint64_t watch_ms);
   // Returns the call to which this answer applies. Returns BH_E_NOT_FOUND if the question is not
   // pending, and BH_E_INVALID if the scope is unknown or not valid for this call.

@@ -27,7 +27,7 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   line("Server", q.server);
   line(q.method == "tools/call" ? std::string_view("Tool") : std::string_view(q.method), q.name);
   if (q.arguments.size() > max_arguments || q.arguments_cut) {
-    line("Arguments (truncated, " + std::to_string(q.arguments_bytes) + " bytes)",
+    line("Arguments (truncated from " + std::to_string(q.arguments_bytes) + " bytes)",
          bh::cut_text(q.arguments, max_arguments));
   } else {
     line("Arguments", q.arguments);
@@ -39,7 +39,7 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   line("Client process", q.process_name);
   line("Client name (claimed, not verified)",
        q.claimed_name.empty() ? std::string() : bh::json::quoted(q.claimed_name));
-  return out + "\n\nIf it is not answered within " + std::to_string(timeout_ms / 1000) +
+  return out + "\n\nIf no answer is given within " + std::to_string(timeout_ms / 1000) +
          " s, the call is denied.";
 }
 

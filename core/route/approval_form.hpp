@@ -18,8 +18,8 @@ inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revisio
 // Returns true if a client of this revision with these capabilities can display a form.
 bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept;
 
-// Composes the params of elicitation/create: a form with a decision (allow, deny) and an optional
-// scope (once, session).
+// Composes the params of elicitation/create: a form with a decision (allow, deny) and, if the
+// client has a session, an optional scope (once, session).
 std::string approval_form(const ApprovalQuestion &question, std::uint64_t timeout_ms,
                           std::uint8_t revision);
 

@@ -270,7 +270,7 @@ std::string to_string(const ApprovalScope &scope) {
 std::string_view to_string(ApprovalSurface surface) noexcept {
   switch (surface) {
     case ApprovalSurface::none:
-      return "nobody";
+      return "none";
     case ApprovalSurface::elicitation:
       return "elicitation";
     case ApprovalSurface::terminal:

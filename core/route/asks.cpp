@@ -177,7 +177,7 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, const Rec
   needs_.answers.send(reply, BH_OUT_ASK, parts, splice.count());
 }
 
-// Clients that repeat requests have the same limit; Inputs makes room for them.
+// For clients that repeat requests, ParkedInputs enforces this limit.
 bool Asks::has_too_many_asks(const Session &client) const {
   return !client.repeats_requests && client.load->asks >= needs_.limits.asks_per_session;
 }
@@ -226,8 +226,8 @@ void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
   refuse(lane, id, method, Refusal::by_policy);
 }
 
-// Refuses an ask that cannot be attributed to a client, requires a capability that was not offered
-// to the server, is refused by the policy, or has an invalid progress token.
+// Refuses an ask that cannot be attributed to a client or a task, requires a capability that was
+// not declared to the server, is refused by the policy, or has an invalid progress token.
 void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
   ++needs_.counters.refused_asks;
   const std::string tail = refusal(method, why);
@@ -251,7 +251,7 @@ std::string Asks::refusal(mcp::Method method, Refusal why) {
     return R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
   }
   if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
-    return R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
+    return R"(,"error":{"code":-1,"message":"No client can be asked, or none answered in time"}})";
   }
   return R"(,"error":{"code":-32601,"message":"Method not found"}})";
 }
@@ -387,8 +387,8 @@ void Asks::put_input(Call &call, const Input &input) {
   const std::uint64_t handle = insert(std::move(ask), client);
   ++call.open_asks;
   std::string params(input.params);
-  // In revisions with sessions, this request must have an id, to which a completion notification
-  // refers later. Here, no such notification ever follows.
+  // In revisions with sessions, a URL elicitation must have an id, which a completion notification
+  // would repeat. For an input request, such a notification is never sent.
   const bool url = input.method == mcp::Method::elicitation_create && !client.repeats_requests &&
                    mcp::member(params, "mode") == R"("url")" &&
                    mcp::member(params, "elicitationId").empty();
@@ -472,8 +472,8 @@ void Asks::suspend(std::uint64_t call) {
   if (waits->stage == Stage::at_server) waits->stage = Stage::suspended;
 }
 
-// Called when the server has resumed work. The call's full time-out starts again because waiting
-// for the user may have used up the previous time-out.
+// Called when an ask of the call has ended. If the call has no other asks, its full time-out starts
+// again, because waiting for the user may have used up the previous time-out.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
@@ -551,8 +551,7 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   if (tell != Tell::server) {
     tell_client(ask,
                 R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-                    std::to_string(handle) +
-                    R"(,"reason":"the request that caused it is no longer in flight"}})");
+                    std::to_string(handle) + R"(,"reason":"an answer is no longer needed"}})");
   }
   if (!tell_server || ask.lane != nullptr) return;
   if (ask.input != 0) return refuse_input(ask.call, ask.input, ask.method, Refusal::no_client);

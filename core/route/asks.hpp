@@ -2,12 +2,12 @@
 // answers.
 //
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
-// determined, the ask is refused. An ask about a task is sent only to the client of the task
-// (TaskNotes), with the client's id of the task; if the task is unknown, the ask is answered with
-// an error. It belongs to the calls that wait for the result of the task (tasks/result). On a pipe,
-// several calls from one client may have caused the ask.
-// The ask then stays open until all of these calls have ended, and suspends the deadlines of all of
-// them.
+// determined, the ask is refused. On a pipe, several calls from one client may have caused the ask.
+// The ask then stays open until all of these calls have ended, and suspends their deadlines.
+//
+// An ask about a task is sent only to the task's client (TaskNotes), with the task id that this
+// client knows. Such an ask belongs to the calls that wait for the task's result (tasks/result). If
+// the task is unknown, the ask is answered with an error.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: limits.asks_per_session,
 // limits.ask_timeout_ms.
@@ -44,13 +44,14 @@ class Asks {
     // was composed in its place.
     virtual void input_answered(std::uint64_t, std::uint32_t, const Message &) {}
   };
-  // A request to a client that can only be asked through the result of its own request
-  // (Session::repeats_requests). The class Inputs asks such clients.
+  // The content of a request to a client.
   struct AskText {
     mcp::Method method = mcp::Method::none;
     std::string_view params;      // JSON object; empty if absent
     std::uint64_t answer_ms = 0;  // how long the client may take
   };
+  // Asks clients that can only be asked through the result of their own request
+  // (Session::repeats_requests).
   class Inputs {
    public:
     using AskText = Asks::AskText;
@@ -105,18 +106,18 @@ class Asks {
   Progress progress_of(const Session &session, const Message &message) const;
 
   // ---- delayed policy decisions ----
-  // `session` is the client whose data the policy has evaluated. The ask is refused if it would now
-  // be sent to another client.
+  // `session` is the client for which the policy has allowed the ask. If the ask would now be sent
+  // to another client, it is refused.
   void ask_judged(Lane &lane, std::uint64_t hint, const Message &message, bh_session session);
   void answer_judged(std::uint64_t ask, const Message &message);
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
   void answer_refused(std::uint64_t ask);
 
   // ---- input requests ----
-  // A request of a server without sessions, which waits for the answer in a new call. It is one of
-  // several of the call, numbered from 1.
+  // One of the input requests in the result of a call. A server without sessions receives the
+  // answers when the call is sent again.
   struct Input {
-    std::uint32_t number;
+    std::uint32_t number;  // from 1
     mcp::Method method;
     std::string_view params;  // JSON object
   };
@@ -133,15 +134,14 @@ class Asks {
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
   // Sends the form to the client of the call. `params` is JSON.
   void show_form(Call &call, std::uint64_t form, std::string_view params);
-  // Withdraws the form from the client because the question was answered elsewhere or was
-  // withdrawn.
+  // Withdraws the call's form from the client if it is still open.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
   // Called when a call has ended. Ends the asks that no other call can have caused. If tell_server
   // is true, their servers receive an answer.
   void call_ended(std::uint64_t call, bool tell_server);
-  // Called when the client can no longer answer. The servers receive errors.
+  // Called when the client can no longer answer. The servers receive refusals.
   void session_ended(bh_session session);
   // Called when the lane's connection is lost. The server's asks end, and their clients are
   // notified.
@@ -163,8 +163,8 @@ class Asks {
     std::shared_ptr<ClientLoad> load{};  // of the client
   };
   enum class Refusal : std::uint8_t { undeclared, no_client, unknown_task, by_policy, malformed };
-  // late: the policy has decided, after a delay, about this request to the client `judged_for`,
-  // which is null if it is gone.
+  // Whether the policy must still evaluate the request. late: it has allowed the request, after a
+  // delay, for the client `judged_for` (null if that client is gone).
   enum class Judged : std::uint8_t { no, yes, late };
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged,

@@ -95,7 +95,7 @@ TEST_CASE("a request about a task is sent only to the client of the task") {
     CHECK(w.client.sent.empty());
     CHECK(w.lane_for_roots.messages.size() == 1);
   }
-  // It belongs to a call that waits for the result, not to a later one about the same task.
+  // The request belongs to a call that waits for the result, not to a later one about this task.
   Call *calls[2];
   for (const int i : {0, 1}) {
     calls[i] = &w.call_at(w.lane_for_roots, w.second,
@@ -301,7 +301,7 @@ TEST_CASE("a request that the policy has allowed for one client is not sent to a
   REQUIRE(lane.messages.size() == 1);
   CHECK(at(lane.messages[0], {"id"}) == R"("r")");
   CHECK(at(lane.messages[0], {"error", "code"}) == "-1");
-  // It would be sent to the client that the policy has evaluated.
+  // The request is sent if the policy has allowed it for the client that would receive it.
   w.asks.ask_judged(lane, 0, message.get(), w.second.handle);
   CHECK(w.sent_to(w.second, BH_OUT_ASK).size() == 1);
 }

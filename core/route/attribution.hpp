@@ -29,8 +29,8 @@ class Attribution {
 
   // Returns the client for which the server is working, or null if it is not known. `hint` is the
   // exchange of the stream on which the message arrived, or 0 if unknown. *call is set to the call
-  // that caused the message. If several calls of the client may have caused it, *call is the
-  // newest. If no call is known, *call is null.
+  // that caused the message. If several calls of the client may have caused it, *call is the newest
+  // one whose client can be asked now, or the newest one. If no call is known, *call is null.
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
   // Returns the client of the task to which a message is related, or null if it is gone or cannot
   // be asked, or if the message has arrived on a stream of another client. *call is set to the

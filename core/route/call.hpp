@@ -35,9 +35,9 @@ struct Account {
   std::uint64_t arguments_begin = 0, arguments_end = 0;  // in params; equal if it has no arguments
   std::uint64_t intent = 0;                              // number of the intent record, or 0
   std::uint32_t action = 0, flags = 0;                   // BH_VERDICT_..., BH_RECORD_...
-  std::uint32_t events = 0;                              // reported by its tools plugin
+  std::uint32_t events = 0;                              // number of events from its tools plugin
   std::uint32_t server_revision = 0;                     // see revision_number(); 0 if not sent
-  bool dispatched = false;                               // the policy has allowed it
+  bool dispatched = false;                               // submitted to a lane; may have run
   bool recorded = false;
   bool more_than_arguments = false;  // params has other members that affect the request
 
@@ -52,8 +52,8 @@ struct ClientRequest {
   std::string progress_token;  // JSON token; empty if the client wants no progress
   std::string process_name;    // of the client process that sent it
   KeptRequest kept;            // set when it is sent, if the client may have to repeat it
-  // Of a request about a task: JSON token, as the client wrote it. Of a call that has created a
-  // task: the id that the client receives.
+  // For a request about a task: the id as the client wrote it (a JSON token). For a call that has
+  // created a task: the id that the client receives.
   std::string task_id;
 
   void clear() {
@@ -89,10 +89,10 @@ struct Call : Numbered<Call> {
   bool asked_about = false;    // the policy has required human approval
   bool approved = false;       // a human approver has allowed it
   bool judges_inputs = false;  // the rules evaluate single requests for input. Set when it is sent
-  std::string approved_rule;   // the rule that required the approval
+  std::string approved_rule;   // the rules that required the approval, separated by ", "
   // The tool's definition when the approval was requested.
   DefinitionHash approved_definition{};
-  // Generation of the rules that evaluated it; 0: the definition of its tool has changed since.
+  // Generation of the rules that evaluated the call; 0 if its tool's definition has changed since.
   std::uint32_t rules = 0;
   std::uint32_t redefined = 0;  // how often the definition has changed while it waited
   std::uint32_t open_asks = 0;  // server-initiated requests that the call may have caused
@@ -107,8 +107,8 @@ struct Call : Numbered<Call> {
   ClientCaps declared = 0;
   // The connection on which a task that this call creates exists (TaskId). Set when it is sent.
   std::uint64_t connection = 0;
-  CreatedTask created;                 // cancelled if the call ends before it is cleared
-  std::unique_ptr<TaskBridge> bridge;  // null unless it is about a task of the other generation
+  CreatedTask created;                 // the task is cancelled if the call ends while this is set
+  std::unique_ptr<TaskBridge> bridge;  // null unless it concerns a task of the other generation
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;
@@ -140,8 +140,8 @@ bool was_sent(const Call &call) noexcept;
 // being sent again.
 bool may_have_run(const Call &call) noexcept;
 // Stores what is needed to send the call again with the client's input. `declared` contains the
-// capabilities that the request declares to the server. Returns false if the client's request has
-// members that only a repeated request may have. Such a request must not be sent.
+// capabilities that the request declares to the server. If the client's request already has members
+// that only a repeated request has (see Repetition), stores nothing and returns false.
 bool keep_for_input(Call &call, const CallInHand &hand, ClientCaps declared);
 
 }  // namespace bulkhead

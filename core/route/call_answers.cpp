@@ -203,7 +203,9 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
   }
   const auto result = AnswerBridge::rewritten(call, answer[scan.result], decision.replacement);
   if (!result) {
-    return refuse(call, Gate::refusal(decision.rule, "the error of a task cannot be rewritten"));
+    return refuse(call, Gate::refusal(decision.rule,
+                                      "the rewritten result does not describe the task, or the "
+                                      "task failed and its error cannot be rewritten"));
   }
   AnswerBridge::Composed whole{R"({"jsonrpc":"2.0","id":0,"result":)" + *result + "}"};
   mcp::ScanError error;

@@ -97,7 +97,7 @@ void CallEnds::free(Call &call) {
 
 void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,
                       std::string_view rule, std::string_view error, std::string_view response) {
-  // Close the question before recording, so that the record can include how the question ended.
+  // Close the question first, because its outcome must be recorded before the call's.
   if (call.stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
   record(call, {outcome, needs_.reactor.now_ns(), bytes_out, rule, error, response});
   Lane *const watches = call.watches;

@@ -18,11 +18,11 @@ struct CallInput {
   ParkedCall request;       // as it was sent
   ClientCaps declared = 0;  // by the gateway, in this request
   std::uint32_t rounds = 0;
-  bool headers_renewed = false;  // it was sent again because its headers were out of date
+  bool headers_renewed = false;  // the call was sent again because its headers were out of date
   // The highest progress that was forwarded to the client.
   double progress = -std::numeric_limits<double>::infinity();
   InputRound round;
-  std::string members;  // that the repeated request's params have in addition; ends with a comma
+  std::string members;  // to add to the params of the repeated request; ends with a comma
   std::string failure;  // why the call cannot continue; empty if it can
 
   // Returns true if the client has answered every request or the call cannot continue.

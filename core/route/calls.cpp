@@ -62,8 +62,8 @@ bool has_only_task_id(const Call &call) {
 }
 
 // Returns the lane for a call. Calls to tools that a pool may share are sent on any of its
-// connections; all other calls are sent on the first connection. This includes calls that may
-// create a task (`tasks`), because the other processes of the pool do not know the task.
+// connections; all other calls are sent on the first connection. Calls that may create a task
+// (`tasks`) also use the first connection, because the other processes do not know the task.
 Lane *lane_for(const CallInHand &hand, bool tasks) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
@@ -234,7 +234,7 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_) return Step::pins;  // replaced before the verdict
+  if (!refused && call.rules != rules_) return Step::pins;  // the rules changed before the verdict
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
@@ -292,7 +292,7 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
       return std::nullopt;
     }
     needs_.parking.take(call);
-    refuse_unrecorded(call, too_many_unrecorded);
+    refuse_unrecorded(call, "too many records are waiting to be stored; the call has not run");
   }
   return std::nullopt;
 }
@@ -353,8 +353,8 @@ bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
     needs_.ends.fail(call, code::internal_error,
                      "server \"" + lane.upstream().name() +
-                         "\" was changed, or the session was restarted, before a policy decided on "
-                         "the call; the call has not run: send it again",
+                         "\" was changed, or the session was restarted, before the call was sent; "
+                         "the call has not run: send it again",
                      BH_OUTCOME_ERROR);
     return false;
   }

@@ -5,8 +5,7 @@
 // If a step has to wait, it parks the call with its message (Call::parked), and no further step is
 // run. The event that the call waits for resumes it. After any wait, the tool's current definition
 // is compared with the approved definition. If the definition or the rules have changed during the
-// wait, the call is also evaluated again. The approval of a person does not cover a changed
-// definition.
+// wait, the call is also evaluated again. A human approval does not cover a changed definition.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
@@ -113,8 +112,9 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   void checked(std::uint64_t call, bool duplicates);
   void approval_given(std::uint64_t call, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // Receives a human approver's answer. Returns BH_E_NOT_FOUND if no call waits for it, and
-  // BH_E_INVALID if the scope is unknown.
+  // Receives a human approver's answer, or revokes a grant. Returns BH_E_NOT_FOUND if there is no
+  // such approval request or grant, and BH_E_INVALID if the scope is unknown or not valid for the
+  // call.
   Result<void> answer_approval(const ApprovalAnswer &answer);
   // Receives the client's answer to the approval form.
   void form_answered(std::uint64_t call, const Message &answer) override;
@@ -127,8 +127,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Sends a call again after its client has given the input that the server asked for. Must be
   // called inside a step.
   void repeat(Call &call) { resume(call, Step::confirm); }
-  // Called when the lists of a server have changed. Approval requests about tools with another
-  // definition are withdrawn, and their calls are refused.
+  // Called when the lists of a server have changed. Approval requests about tools whose definition
+  // has changed are withdrawn, and their calls are refused.
   void definitions_changed(const Lane &lane);
   // Called when the client has closed its input. Calls that wait for approval are refused, because
   // they must not run unobserved.
@@ -136,8 +136,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   void records_committed();
   // Called when the lane can send the call. Returns false if the lane must not send it. This
   // happens if the call is about to end, or if the rules or the definition of its tool have
-  // changed. In the second case, the call has left the lane, and it is submitted again or has
-  // ended.
+  // changed. In the second case, the call has left the lane and is evaluated again.
   bool may_be_sent(Call &call);
   // Evaluates a parked call again and sends it. Call this function only if the server has not run
   // the call.

@@ -35,7 +35,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   }
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
   // If the rules were replaced in the meantime, the approval does not cover other calls to the
-  // tool. The form of a client without a session does not offer the scope of a session.
+  // tool. If the client has no session, an approval cannot last for the session.
   const bool outdated = wanted.tool && call.rules != rules_;
   const bool endless = wanted.kind == ApprovalScope::Kind::session && call.session != nullptr &&
                        !call.session->load->has_session;

@@ -63,7 +63,7 @@ TEST_CASE("a call that is submitted again gets a new exchange and keeps its own 
 namespace {
 
 // The stages from which a call is sent to the server, with the event that ends each of them. A call
-// that waits for approval ends without one.
+// that waits for approval may end before this event, if the tool's definition changes.
 const std::map<std::string, std::string> before_sending = {
     {"checking", "no duplicates"}, {"deciding", "allowed"}, {"approving", "person: yes"},
     {"recording", "committed"},    {"queued", "its turn"},  {"asking", "ask answered"}};
@@ -214,7 +214,7 @@ TEST_CASE("an answer that cannot be rewritten becomes an error, and nothing of i
   Call &call = *w.table.get(w.id);
   Scanned answer(R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
                  R"(,"result":{"y":"secret"}})");
-  // No answer has such a range: it ends behind the message, so the edit is invalid.
+  // No answer has such a range: it extends beyond the message, so the edit is invalid.
   answer.scan.id.end = static_cast<std::uint32_t>(answer.text.size()) + 1;
   w.call_answers.answered(call, answer.get());
   const std::vector<std::string> sent = w.answers_sent();

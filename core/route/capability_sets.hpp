@@ -1,13 +1,13 @@
-// Limits how many sets of capabilities the clients of one protocol generation can cause to be in
-// use. Lanes are keyed by the capabilities that are declared to servers. Without this limit, a
+// Limits the number of different sets of capabilities that the clients of one protocol generation
+// can use. Lanes are keyed by the capabilities that are declared to servers. Without this limit, a
 // client that declares another set in each session or (MCP 2026-07-28) with each request could
 // start any number of connections.
 //
-// At the limit, the set that was declared least recently makes room for another one, if no session
-// or request uses it and it was last declared a while ago. A client that declares all sets again
-// before that, or keeps sessions with them, keeps other clients from using their sets.
+// At the limit, a new set replaces the least recently declared set that no session or request uses
+// and that was not declared within idle_ns(). A client that keeps all sets in use or declares them
+// more often can therefore prevent other clients from using other sets.
 //
-// Used on the I/O thread. Owned by the client edge. The limit does not count the empty set.
+// Used on the reactor thread. Owned by the client edge. The limit does not count the empty set.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class CapabilitySets {
     std::uint64_t used_ns = 0;
     std::shared_ptr<const void> use = std::make_shared<char>();
   };
-  // Elicitation without modes stands for forms.
+  // Elicitation without modes means that forms are supported.
   static constexpr ClientCaps with_form(ClientCaps caps) {
     constexpr ClientCaps modes = cap::elicitation_form | cap::elicitation_url;
     return (caps & cap::elicitation) != 0 && (caps & modes) == 0 ? caps | cap::elicitation_form

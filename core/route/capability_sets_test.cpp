@@ -35,7 +35,7 @@ TEST_CASE("capability sets: four sets are admitted, and others get the largest k
   CHECK(sets.admit(forms | cap::sampling | cap::sampling_tools, 2) == (forms | cap::sampling));
   CHECK(sets.admit(cap::sampling | cap::sampling_context | cap::roots, 2) ==
         (cap::sampling | cap::roots));
-  CHECK(sets.admit(cap::elicitation, 2) == forms);  // elicitation without modes stands for forms
+  CHECK(sets.admit(cap::elicitation, 2) == forms);  // elicitation without modes means forms
   CHECK(sets.admit(0, 2) == 0);
   CHECK(sets.admit(cap::roots, 2) == cap::roots);
   CHECK(sets.admit(forms, 2) == forms);

@@ -56,8 +56,8 @@ class ClientAnswers {
     on_sessionless_answer_ = std::move(f);
   }
 
-  // Passes a message to the session's transport. While this function runs, the client may do
-  // anything except end its session; see sending().
+  // Passes a message to the session's transport. The client may call back while this function runs,
+  // but its session does not end before this function returns; see sending().
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status = 0);
   void event(const ReplyTo &reply, std::string_view text);
@@ -81,8 +81,8 @@ class ClientAnswers {
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
-  // Sends an error without waiting for records. Used for errors that report a missing record or
-  // that have no record.
+  // Sends an error without waiting for records, unless it belongs to a batch. Used for errors that
+  // report a missing record or that have no record.
   void unrecorded_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                         std::string_view text, std::uint32_t http_status = 0);
   // Releases the slot of a cancelled request in the transport, without sending a response.

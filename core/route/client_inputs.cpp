@@ -142,7 +142,7 @@ void ClientInputs::send_round(const ReplyTo &reply, std::string_view id, std::ui
   const auto state = needs_.states.seal(inputs_.ticket(number), *call, expires_ns);
   if (!state) {
     return needs_.answers.error(reply, id, code::internal_error,
-                                "the state of the call cannot be sealed");
+                                "the gateway could not create the requestState");
   }
   needs_.answers.result(reply, id,
                         R"({"resultType":"input_required","inputRequests":)" +

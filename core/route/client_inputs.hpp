@@ -14,7 +14,7 @@
 // client has been asked, the call continues although no request waits for it. It is ended if the
 // client does not answer in time, or if its place is needed (see ParkedInputs).
 //
-// Runs on the I/O thread. Owned by the Router. Limits: those of ParkedInputs.
+// Runs on the reactor thread. Owned by the Router. Limits: those of ParkedInputs.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ class ClientInputs final : public Asks::Inputs {
   void withdrawn(bh_session session, std::uint64_t ask) override;
 
   // ---- clients ----
-  // Answers the repetition of a request of a parked call, now or later.
+  // Answers a repeated request for a parked call, now or later.
   void repeat(Session &session, Incoming &request, const ParkedTicket &ticket,
               std::string_view responses);
   // Returns true if the request of this session waits for a parked call.

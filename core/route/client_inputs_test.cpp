@@ -63,7 +63,7 @@ TEST_CASE("client inputs: the asks of one round are answered by one repetition")
   CHECK(inputs == R"({"input-1":{"method":"roots/list"},"input-2":{"method":"roots/list"}})");
   CHECK(w.client.sent[0].stream == 7);
   CHECK(w.table.get(w.id)->stage == Stage::awaiting_repeat);
-  CHECK(w.lane.in_flight == 0);  // it leaves its place to another call
+  CHECK(w.lane.in_flight == 0);  // it no longer counts towards the limit
   CHECK(w.session.parked);
   CHECK_FALSE(w.ends.busy());
 

@@ -6,8 +6,8 @@
 // which shares counts: with the other requests of its connection (a pipe or a guest's connection)
 // or, without a connection (HTTP), with all requests of its transport, principal and peer.
 //
-// Used on the reactor thread. Owned by Clients. Limit: the counts of a peer without open requests
-// are kept only while there are at most max_idle entries.
+// Used on the reactor thread. Owned by Clients. Limit: if there are max_idle entries and a new peer
+// is added, the counts of all peers without open requests are removed.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 namespace bulkhead {
 
 struct ClientLoad {
-  // The handle of the session that was opened first with these counts. For a session without
-  // sessionless requests, it is its own handle.
+  // The handle of the first session with these counts. If the session does not share its counts,
+  // this is its own handle.
   std::uint64_t client = 0;
   std::uint64_t since_ns = 0;   // when it was opened
   std::uint64_t calls = 0;      // requests to servers, including refused ones

@@ -1,8 +1,8 @@
-// Removes the members of params._meta that describe a request only to the gateway: the revision,
-// capabilities, name and log level of a client of MCP 2026-07-28. A server receives the gateway's
-// own values instead (request_meta.hpp), or none.
+// Removes the members of params._meta that are only for the gateway: the revision, capabilities,
+// name and log level of a client of MCP 2026-07-28. A server receives the gateway's own values
+// instead (request_meta.hpp), or none.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include "route/message.hpp"

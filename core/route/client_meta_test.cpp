@@ -1,4 +1,4 @@
-// Tests removing the members of _meta that describe a request only to the gateway.
+// Tests removing the members of _meta that are only for the gateway.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>

@@ -31,7 +31,7 @@ bool has_headers(const bh_incoming &in) {
   return (in.flags & BH_INCOMING_HEADERS) != 0;
 }
 
-// The request is no longer pending.
+// Called when the request is no longer pending.
 void uncount(Session *s) {
   if (std::exchange(s->counted, false)) --s->load->requests;
 }

@@ -2,8 +2,8 @@
 // handled in a temporary session that ends when the message is answered, even if it arrived in a
 // session of the transport (a pipe, or a guest's connection).
 //
-// Runs on the I/O thread. Owned by the Router. Limits: at most limits.sessions sessions, the same
-// number of pending sessionless messages, and limits.in_flight_per_session pending sessionless
+// Runs on the reactor thread. Owned by the Router. Limits: at most limits.sessions sessions, the
+// same number of pending sessionless messages, and limits.in_flight_per_session pending sessionless
 // requests of each client (see ClientLoad).
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace bulkhead {
 
 struct RouterCounters {
-  std::uint64_t calls = 0;             // client requests sent to servers
+  std::uint64_t calls = 0;             // client requests to servers, including refused ones
   std::uint64_t refused_messages = 0;  // malformed or ambiguous messages from clients
   std::uint64_t refused_by_policy = 0;
   std::uint64_t timeouts = 0;
@@ -16,9 +16,9 @@ struct RouterCounters {
   std::uint64_t approvals_asked = 0;
   std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
   std::uint64_t bad_upstream_messages = 0;
-  std::uint64_t stray_answers = 0;   // responses to exchanges that had already finished
-  std::uint64_t refused_asks = 0;    // server-initiated requests without a client that can respond
-  std::uint64_t dropped_events = 0;  // notifications without a recipient
+  std::uint64_t stray_answers = 0;   // responses to requests that are not or no longer open
+  std::uint64_t refused_asks = 0;    // server-initiated requests that the gateway refused
+  std::uint64_t dropped_events = 0;  // notifications without a recipient, and other lost messages
   std::uint64_t refused_unrecorded = 0;  // requests refused because they could not be recorded
   // Responses that were withheld because their records were not committed in time.
   std::uint64_t answers_withheld = 0;

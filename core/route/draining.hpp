@@ -22,10 +22,10 @@ class Draining {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Returns the parked calls that are addressed to this lane but have not been sent to it.
+    // Returns the calls that are not at this lane now, but are parked for it or may return to it.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
-    // Fails the call and sends a cancellation to its server. Called if the call has exceeded
-    // limits.drain_ms or the lane has lost its connection.
+    // Fails the call and sends a cancellation to its server. Called if limits.drain_ms has passed
+    // since the server was removed, or if the lane has lost its connection.
     virtual void end_drained(Call &call, Lane &lane) = 0;
     // Called after a server's last lane has been closed. Always called directly from the event
     // loop.

@@ -66,8 +66,8 @@ struct FakePolicy {
   std::uint32_t needs = 0;
   bh_status decides = BH_OK, observes = BH_OK;
   std::uint32_t verdict = BH_VERDICT_ALLOW;
-  std::vector<std::uint32_t> flags{};      // of the requests about calls
-  std::vector<std::uint64_t> numbers{};    // of the requests about calls and events
+  std::vector<std::uint32_t> flags{};      // of the requests about calls and events
+  std::vector<std::uint64_t> numbers{};    // of the same requests
   bh_status shows = BH_OK;                 // returned for each item of a list
   std::vector<std::string> filtered{};     // the items that the policy was asked about
   std::vector<std::uint64_t> questions{};  // the numbers of those requests
@@ -168,7 +168,7 @@ struct FakeLaneHost : LaneHost {
     if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
   }
   bool may_be_sent(Call &) override { return may_send; }
-  std::vector<std::uint64_t> again{};  // calls
+  std::vector<std::uint64_t> again{};  // calls that must be sent again
   void send_again(Call &call) override {
     again.push_back(call.id);
     if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
@@ -199,7 +199,7 @@ struct FakeLane final : Lane {
   std::string_view protocol{};       // the revision of its connection
   bh_lane connection = 0;            // handle of its connection
   bool is_lazy = false;
-  std::vector<std::string> members{};  // that repeated calls have in addition
+  std::vector<std::string> members{};  // CallInput::members of each call, if `stateless`
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
   std::vector<std::string> messages{};  // notifications and responses to the server

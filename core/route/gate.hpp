@@ -59,15 +59,15 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // Converts a verdict that was reported with bh_host_policy.decided. If the replacement is larger
-  // than DuplicateChecks::at_once, the decision is marked `unread`.
+  // Converts a policy's verdict. If the replacement is larger than DuplicateChecks::at_once, the
+  // decision is marked `unread`.
   static Decision from(const bh_verdict &verdict);
   // Checks the replacement of a rewrite. If it is not valid JSON or has duplicate members, turns
   // the decision into a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
   // Starts checking an unread replacement on another thread. Returns a pending decision, or a
-  // refusal if the check cannot be started. `who` identifies the policy.
+  // refusal if the check cannot be started. `who` identifies the policy; the gate passes null.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
   // Sets the function that checks large replacements. If it is not set, they are checked on the

@@ -1,4 +1,4 @@
-// Stops a lazy server that was not used for the time idle_stop_ms of its definition.
+// Stops a lazy server that has not been used for idle_stop_ms (a key of its definition).
 //
 // Owned by the lane. Used on the reactor thread.
 #pragma once

@@ -75,9 +75,12 @@ Result<InputRound> InputRound::read(std::string_view result, ClientCaps caps,
 
 Result<void> InputRound::add(std::string_view key, std::string_view request, ClientCaps caps) {
   bytes_ += key.size() + request.size();
-  if (requests_.size() == max_requests || bytes_ > max_bytes) {
-    return fail(BH_E_LIMIT, "asks for more than " + std::to_string(max_requests) + " inputs or " +
-                                std::to_string(max_bytes) + " bytes of them");
+  if (requests_.size() == max_requests) {
+    return fail(BH_E_LIMIT, "asks for more than " + std::to_string(max_requests) + " inputs");
+  }
+  if (bytes_ > max_bytes) {
+    return fail(BH_E_LIMIT, "sent input requests and a request state of more than " +
+                                std::to_string(max_bytes) + " bytes in total");
   }
   if (!request.starts_with('{')) {
     return fail(BH_E_PROTOCOL, "sent an input request that is not an object");
@@ -95,7 +98,7 @@ Result<void> InputRound::add(std::string_view key, std::string_view request, Cli
   }
   if (!admits(caps, kind->known, params)) {
     return fail(BH_E_DENIED, "asks for " + std::string(mcp::to_string(kind->known)) +
-                                 ", which was not declared to it");
+                                 ", which requires a capability that was not declared to it");
   }
   requests_.push_back({std::string(key), kind->known, std::string(params), {}});
   return {};

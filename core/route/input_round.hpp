@@ -3,7 +3,7 @@
 // The server is not trusted: its requests are limited in number and size, and a request is accepted
 // only if the client's capabilities permit it.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace bulkhead {
 class InputRound {
  public:
   static constexpr std::size_t max_requests = 16;
-  static constexpr std::size_t max_bytes = 1u << 20;  // of the requests and the state, and of the
-                                                      // answers
+  static constexpr std::size_t max_bytes = 1u << 20;  // of the requests and the state together,
+                                                      // and separately of the answers
   static constexpr std::size_t max_state_bytes = 64u << 10;
 
   struct Request {

@@ -9,7 +9,8 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::string_view too_many_bytes = "too many calls wait for the input of their clients";
+constexpr std::string_view too_many_bytes =
+    "the calls that wait for input from clients are too large in total";
 
 std::string server_of(const Call &call) {
   return "server \"" + call.server + "\" ";
@@ -39,7 +40,10 @@ void InputRounds::begin(Call &call, const Message &answer) {
   const auto fail = [&](std::int32_t error_code, std::string_view text) {
     needs_.ends.fail(call, error_code, text, BH_OUTCOME_ERROR);
   };
-  if (call.input == nullptr) return fail(code::internal_error, server_of(call) + "asks for input");
+  if (call.input == nullptr) {
+    return fail(code::internal_error,
+                server_of(call) + "asks for input, which is not allowed for this request");
+  }
   CallInput &input = *call.input;
   if (++input.rounds > max_rounds) {
     return fail(code::internal_error, server_of(call) + "asks for input more than " +
@@ -101,7 +105,7 @@ void InputRounds::ask(Call &call) {
 void InputRounds::answered(std::uint64_t id, std::uint32_t number, const Message &answer) {
   Call *call = needs_.calls.get(id);
   if (call == nullptr || call->stage != Stage::asking || call->input->settled()) return;
-  if (call->session != nullptr && call->session->closing) return;  // the call ends with it
+  if (call->session != nullptr && call->session->closing) return;  // the call is about to end
   if (is_full(*call, answer.size())) {
     call->input->failure = too_many_bytes;
   } else {

@@ -1,8 +1,9 @@
-// Handles results in which servers of revision 2026-07-28 ask for input, for clients with a
-// session. Each request in an input_required result is sent to the call's client as a request (see
-// Asks), on the call's stream. When all of them have been answered, the same call is sent again
-// with the answers and the server's state. The call is decided, counted, approved and recorded only
-// once, but the rules are evaluated again if they have changed.
+// Handles results in which servers of revision 2026-07-28 ask for input, for clients with a session
+// and, if the rules evaluate input requests, for other clients as well. Each request in an
+// input_required result is sent to the call's client as a request (see Asks), on the call's stream.
+// When all of them have been answered, the same call is sent again with the answers and the
+// server's state. The call is decided, counted, approved and recorded only once, but the rules are
+// evaluated again if they have changed.
 //
 // If a result contains no requests, the call is sent again after a pause. If the client refuses
 // sampling or roots, the call ends, because the revision has no answer for such a refusal.
@@ -64,8 +65,8 @@ class InputRounds {
   void timed_out(Call &call);
 
   // ---- events ----
-  // The client's answer to request `number` (from 1) of the call's round, or an answer in its
-  // place.
+  // Called with the client's answer to request `number` (from 1) of the call's round, or with a
+  // refusal that was composed in its place.
   void answered(std::uint64_t call, std::uint32_t number, const Message &answer);
 
  private:

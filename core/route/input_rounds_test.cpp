@@ -72,7 +72,7 @@ TEST_CASE("a call is sent again with all answers and the state, and is the same 
                           roots + R"(},"requestState":"\u0041\/")");
   REQUIRE(w.asked().size() == 3);
   CHECK(w.outcome() == "asking");
-  CHECK(w.capable.in_flight == 0);  // the server has no part in the wait
+  CHECK(w.capable.in_flight == 0);  // it does not count towards the limit
   CHECK(w.exchange_table.size() == 0);
   CHECK(w.call().open_asks == 3);
   CHECK(mcp::member(w.asked()[0], "params") == R"({"message":"Which?","requestedSchema":{}})");
@@ -180,7 +180,7 @@ TEST_CASE("malformed requests for input are errors; undeclared ones fail the too
     w.server_asks_for_input(
         R"("inputRequests":{"u":{"method":"elicitation/create","params":{"mode":"url","url":"x:y"}}})");
     CHECK(w.outcome() == "result");
-    CHECK(w.answers_sent()[0].find("which was not declared to it") != std::string::npos);
+    CHECK(w.answers_sent()[0].find("that was not declared to it") != std::string::npos);
   }
   CHECK(w.asked().empty());
 }
@@ -219,7 +219,7 @@ TEST_CASE("the answers of calls that wait for further answers are limited in tot
   REQUIRE(w.answers_sent().size() == 1);
   const std::string result(mcp::member(w.answers_sent()[0], "result"));
   CHECK(mcp::member(result, "isError") == "true");
-  CHECK(result.find("too many calls wait for the input of their clients") != std::string::npos);
+  CHECK(result.find("are too large in total") != std::string::npos);
   CHECK(w.table.size() == 63);
   // The others are not affected: the second answer, which is small, continues a call.
   w.answer(w.asked()[1], R"("result":{})");

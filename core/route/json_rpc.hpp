@@ -1,5 +1,5 @@
 // Composes JSON-RPC 2.0 error responses (section 5.1 of the specification) for errors that the
-// gateway itself reports, and reads the codes of others.
+// gateway itself reports, and reads the codes of error objects.
 #pragma once
 
 #include <cstdint>

@@ -41,9 +41,9 @@ class Judge {
   // the thread pool.
   bool checks_later(const mcp::Scan &scan) const noexcept;
 
-  // Evaluates a call. `flags` contains BH_REQUEST_... bits. If the evaluated part has duplicate
-  // members, refuses the call without asking the policy, because the server may interpret
-  // duplicates differently.
+  // Evaluates a call. `flags` contains BH_REQUEST_... bits. If the policy reads arguments and the
+  // evaluated part has duplicate members, refuses the call without asking the policy, because the
+  // server may interpret duplicates differently.
   Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
   // Like decide(), but for a call that has already been checked for duplicate members.
@@ -65,7 +65,7 @@ class Judge {
   static Gate::Decision duplicates_in(std::string_view where);
 
   // Stores the decision for the call's record. A call that required approval keeps the action "ask"
-  // unless a later decision refuses it.
+  // if a later decision allows it without changes.
   void note(Call &call, const Gate::Decision &decision) const;
 
  private:

@@ -95,7 +95,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
 // returns null.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
-    refuse(event, Gate::failed("too much data is waiting for the policy"));
+    refuse(event, Gate::waits_full());
     return nullptr;
   }
   const std::uint64_t deadline =
@@ -111,7 +111,7 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // The sender or the recipient has disconnected.
+  // The client has disconnected, or the server was removed.
   if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
     needs_.waiting.give_back(waiting.event.message.size());
     waiting_.erase(at);

@@ -1,7 +1,7 @@
 // Asks the policy to evaluate messages other than calls: server-initiated requests, the clients'
 // answers, and notifications in both directions. Messages are forwarded only after the policy has
-// decided. These messages do not count as calls, cannot require approval, and are recorded only if
-// they are refused.
+// decided. These messages do not count as calls, cannot require approval, and are recorded here
+// only if they are refused.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

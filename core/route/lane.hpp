@@ -82,8 +82,8 @@ class Lane {
   // Called when the server's definition has changed in a way that does not require a new connection
   // (tool lists, limits).
   virtual void redefined() {}
-  // Returns true if the server has received the client's `initialized`, so notifications can be
-  // sent.
+  // Returns true if the server has accepted the opening request of the current connection, so
+  // notifications can be sent.
   virtual bool opened() const { return state_ == LaneState::ready; }
   // Returns the MCP revision of the current connection, or an empty string if there is none.
   virtual std::string_view revision() const noexcept { return {}; }
@@ -111,7 +111,8 @@ class Lane {
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
-  // Returns true if the first connection attempt has succeeded or failed.
+  // Returns true if the first connection attempt has succeeded or failed, or if the server is lazy
+  // and was not started; see settle_unstarted().
   bool settled() const noexcept { return settled_; }
   // Returns true if the lane's items are listed: either it is ready, or it was ready within the
   // last limits.grace_ms.

@@ -55,9 +55,8 @@ class LaneHost {
                          std::uint32_t outcome) = 0;
   // Answers the call with a result that the lane has composed, as if the server had sent it.
   virtual void answer_call(Call &call, const Message &answer) = 0;
-  // Called when a queued call can be sent. Returns false if the rules or the definition of its tool
-  // have changed since the call was evaluated. In that case, the call has left the lane, and is
-  // submitted again or has ended.
+  // Called when a queued call can be sent. Returns false if the lane must not send it; see
+  // Calls::may_be_sent().
   virtual bool may_be_sent(Call &call) = 0;
   // Evaluates a call again and sends it. The call must be parked in the lane's queue, and the
   // server must not have run it. When this function returns, the call has left the lane.

@@ -24,7 +24,7 @@ struct LaneWorld : FakeLaneHost {
   Texts notified;
   std::vector<std::uint64_t> abandoned;
   std::uint32_t opened = 0, closed = 0;
-  std::string revision;          // that the connector was given
+  std::string revision;          // passed to the connector
   std::function<void()> inside;  // called inside the next send
   CallTable calls;
   ServerDef def = server_named("s");

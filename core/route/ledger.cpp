@@ -17,8 +17,7 @@ namespace {
 // "bledger4"; must change when the layout changes.
 constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
-// A request is stored at index `stream % max_requests`. If that index is in use, the following ones
-// are tried. This is the maximum number of indexes tried.
+// Maximum number of indexes that are tried for a request. The first one is `stream % max_requests`.
 constexpr std::uint32_t reach = 64;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -33,7 +32,7 @@ struct RequestText {
   char id[Ledger::max_request_id_bytes];
 };
 
-// Bytes that a record needs without its subscriptions.
+// Maximum size of a record without its subscriptions.
 constexpr std::size_t fixed_bytes = 128;
 // Bytes that a subscription needs in addition to its URI.
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);

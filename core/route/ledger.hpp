@@ -8,8 +8,8 @@
 // Security: the contents are untrusted, because the process that wrote them may have been
 // compromised.
 //
-// Owner: the Host. Runs on the reactor thread. Only the constructors, leave() and the functions
-// that read allocate memory.
+// Owner: the Host. Runs on the reactor thread. Functions that are marked noexcept do not allocate
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +110,7 @@ class Ledger {
   void set_note(std::uint64_t note) noexcept;
   // Stores bytes that the client has sent but the process has not handled yet. If `more` is true,
   // appends the bytes to the stored bytes; otherwise, replaces them. If the bytes do not fit,
-  // returns false and stores nothing.
+  // removes all stored bytes and returns false.
   bool keep(std::string_view bytes, bool more) noexcept;
   // Called before the next n stored bytes are handled. The bytes are removed by commit(), which is
   // called after their requests have been stored. If the process is killed before commit(), the

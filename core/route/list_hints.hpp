@@ -1,7 +1,7 @@
 // Caching hints of lists: ttlMs and cacheScope, of MCP 2026-07-28. A list without hints (a list of
 // a server that has sessions, or of a tools plugin) has the default hints, which forbid caching.
 //
-// Used on the I/O thread.
+// Used on the reactor thread.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ void Listening::stop() {
 }
 
 void Listening::subscribe(std::uint64_t asked) {
-  // The server has not accepted the resource before, but may accept it now. A resource that is not
-  // in a request yet may be in the filter, if it was watched before.
+  // Send a new request even if its filter is the same. The server may now accept a resource that it
+  // has not accepted before. A new resource may be in the last filter if it was watched before.
   if (asked == 0 || asked == current_) asked_.reset();
   watches_changed();
 }
@@ -75,7 +75,7 @@ void Listening::open() {
   }
   if (wanted.empty()) {
     if (const std::uint64_t last = std::exchange(current_, 0)) wire_.end_listen(last);
-    return wire_.accepted(0, {});  // for subscriptions that have been undone
+    return wire_.accepted(0, {});  // answers the requests of subscriptions that were undone
   }
   if (wire_.send_listen(wanted, &opening_)) return;
   asked_.reset();

@@ -5,13 +5,13 @@
 // If the set of watched resources changes, a new request is opened. The old request is closed as
 // soon as the server has acknowledged the new one. If a request ends, another one is opened after
 // retry_ms. The delay doubles after each failure, up to retry_max_ms, and has random jitter.
-// Clients cannot shorten or postpone it: while a request is to be opened, further changes have no
-// effect on the time.
+// Clients cannot shorten or extend the delay: while it is running, changes to the set of watched
+// resources have no effect on it.
 //
 // Keeps no list of the client requests that wait for the server's acknowledgement: they are
 // exchanges of the lane, so limits.in_flight_per_session applies to them.
 //
-// Used on the I/O thread. Owned by the lane.
+// Used on the reactor thread. Owned by the lane.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class Listening {
   // client whose resources change all the time could prevent every acknowledgement.
   static constexpr std::uint64_t replace_ms = 1'000;
 
-  // What the lane does.
+  // Implemented by the lane.
   class Wire {
    public:
     virtual ~Wire() = default;
@@ -78,7 +78,8 @@ class Listening {
   bool reports(ItemKind kind) const noexcept;
 
   // ---- from the server ----
-  // `id` is the subscription's; `accepted` is the accepted part of the filter, a JSON object.
+  // `id` is the subscription id, which is the exchange of the listen request. `accepted` is the
+  // accepted part of the filter, a JSON object.
   void acknowledged(std::uint64_t id, std::string_view accepted);
   // Called when a listen request has ended. `lasting` is true if the server does not support
   // subscriptions/listen. In that case, no other request is opened until the set of watched

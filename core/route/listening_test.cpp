@@ -21,7 +21,7 @@ struct Server : Listening::Wire {
   Texts filters;
   std::vector<std::uint64_t> ends;
   Outcomes outcomes;         // accepted URIs, or the reason
-  std::vector<bool> missed;  // interrupted
+  std::vector<bool> missed;  // the arguments of changes_missed()
   bool sends = true;
   std::function<void()> inside;  // called inside the next send_listen()
   Listening listening{*loop, *this};

@@ -186,7 +186,7 @@ void Listens::end_requests(Session &s, Listen &listen) {
   for (Call *call = s.open_calls.head; call != nullptr; call = s.open_calls.head) {
     needs_.ends.end_unanswered(*call, "the subscription was not accepted within " +
                                           std::to_string(resource_wait_ms) + " ms");
-    if (s.open_calls.head == call) return;  // it ends after the current step
+    if (s.open_calls.head == call) return;  // the calls end after the current step
   }
 }
 
@@ -260,7 +260,7 @@ void Listens::close(std::map<bh_session, Listen>::iterator at) {
   needs_.reactor.timer_cancel(listen.timer);
   listen.load->subscribing -= static_cast<std::uint32_t>(listen.requests);
   open_.erase(at);
-  proceed_later();  // others may use its share of the limit
+  proceed_later();  // other listen requests may use its share of the limit
 }
 
 void Listens::record(const Listen &listen, std::uint32_t outcome, std::string_view error,

@@ -6,11 +6,11 @@
 // List changes come from the view of the request's session. Each resource is subscribed to in the
 // same way as for a client with a session, so the policy evaluates every subscription. The
 // acknowledgement waits up to resource_wait_ms for the subscriptions and omits those that have not
-// been accepted by then. Their requests end.
+// been accepted by then. Their subscribe requests are ended.
 //
 // A listen request is not a call: it has no timeout and does not count towards
-// limits.in_flight_per_session. The subscribe requests of all listen requests of a client have this
-// limit together: when one of them has a response, the next one is sent.
+// limits.in_flight_per_session. Instead, this limit applies to all subscribe requests of a client's
+// listen requests: when one of them has a response, the next one is sent.
 //
 // Runs on the reactor thread. Owned by the Router. Limits: limits.listens_per_client listen
 // requests per connection (over HTTP: per principal); limits.subscriptions_per_session resources

@@ -39,7 +39,7 @@ class ParkedMessage {
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
   // Requires !empty(). The message is valid while any copy of this object exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // The returned pointer also keeps the scan alive.
+  // Requires !empty(). The returned pointer also keeps the scan alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

@@ -34,16 +34,16 @@ class Notifications {
   // ---- from servers; `hint` is the exchange of the message's stream, or 0 if unknown ----
   void progress(Lane &lane, const Message &message);
   // Sends a log message to the client for which the server is working, if the client's log level
-  // admits it. If that client is unknown, sends the message to all clients that have set a log
-  // level that admits it.
+  // admits it. If that client is unknown, sends the message to all clients with a session that
+  // have set a log level that admits it.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
   // Sends any other notification (elicitation/complete or an unknown one) to the client for which
   // the server is working. Sessionless requests do not receive these notifications, because their
   // protocol revision does not define them.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
-  // Sends `parts` to a client. `message` is the original notification from the server. `call` is
-  // the call that caused the notification, or null if there is no such call or it is unknown.
+  // Sends `parts`, the rewritten notification, to a client. `message` is the notification as the
+  // server sent it. `call` is the call that caused it, or null if that call is unknown.
   void to_client(const ReplyTo &to, const Lane &lane, const Call *call, const Message &message,
                  const bh_str *parts, std::uint32_t count);
   void to_server(Lane &lane, const Session &session, const Message &message, const bh_str *parts,

@@ -1,7 +1,7 @@
 // A table of numbered objects with deadlines. Each number contains a generation that changes when
-// the slot is reused, so the number of a closed object is never valid again. Numbers are smaller
-// than 2^53 because they are sent as JSON numbers. Reused slots keep the capacity of their strings,
-// so open() and close() allocate no memory in steady state.
+// the slot is reused, so the number of a closed object is invalid until the slot has been reused
+// 2^30 times. Numbers are smaller than 2^53 because they are sent as JSON numbers. Reused slots
+// keep the capacity of their strings, so open() and close() allocate no memory in steady state.
 //
 // Used on the reactor thread.
 #pragma once

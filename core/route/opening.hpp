@@ -3,7 +3,7 @@
 // request of the other generation. The first valid response determines the generation. This class
 // only decides; the lane sends the requests.
 //
-// Used on the reactor thread. Owned by the lane.
+// Used on the reactor thread. Owned by the ServerOpening.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@ namespace bulkhead {
 class Opening {
  public:
   // If the server does not respond to server/discover within this time, initialize is sent.
+  // ServerOpening uses another time over HTTP, or if the connect time-out is short.
   static constexpr std::uint64_t silence_ms = 1'000;
 
   // What the lane must do next: wait, send the opening request of edge(), or report error().
@@ -32,6 +33,8 @@ class Opening {
     certain_ = true;
     repeated_ = false;
   }
+  // Returns the edge whose opening request must be sent next. Valid only after begin(), after
+  // Step::send, or after repeat() has returned true.
   const ServerEdge &edge() const noexcept { return *attempts_[sent_].edge; }
   // Called before the opening request of edge() is sent. `exchange` is the number of that request.
   void sending(std::uint64_t exchange) noexcept { attempts_[sent_++].exchange = exchange; }
@@ -39,7 +42,7 @@ class Opening {
   // Returns true if server/discover was sent as a probe. A server that does not know this method
   // may exit when it receives it.
   bool probing() const noexcept { return sent_ != 0 && second() && attempts_[0].edge->stateless(); }
-  // Returns true if the lane must call silent() after silence_ms without a response.
+  // Returns true if silent() must be called when the first request gets no response in time.
   bool watches_silence() const noexcept { return sent_ == 1 && probing(); }
   Step silent() noexcept { return watches_silence() ? Step::send : Step::wait; }
 
@@ -52,9 +55,9 @@ class Opening {
     return repeated_ = true;
   }
 
-  // What a rejected opening request says about the protocol generation of the server.
+  // What the rejection of an opening request shows about the server's protocol generation.
   enum class Refusal : std::uint8_t {
-    no_generation,  // the server supports neither the method nor this revision
+    no_generation,  // the server does not support the request's method or revision
     unclear,  // any other failure: the other request is tried, but the result is not remembered
     // Authentication error, unavailable server or timeout: the other request would fail, too.
     connection

@@ -68,7 +68,7 @@ TEST_CASE("a silent server also gets initialize, and the first response decides"
 
 TEST_CASE("if a server with a session-based verdict refuses initialize, server/discover is tried") {
   Started opening(session, &stateless);
-  CHECK_FALSE(opening.watches_silence());  // initialize is given more time
+  CHECK_FALSE(opening.watches_silence());  // only server/discover has the short limit
   CHECK_FALSE(opening.probing());
   REQUIRE(opening.refused(1, failed("no initialize"), Refusal::no_generation) == Step::send);
   CHECK(&opening.edge() == &stateless);

@@ -1,12 +1,13 @@
-// The state of one parked call. A call is parked if its client uses revision 2026-07-28 and its
-// server has sent requests ("asks") to the client. The client receives the asks in rounds, as
-// `inputRequests`, and answers a round by repeating its request.
+// The state of one parked call. A call is parked if its client uses revision 2026-07-28 and must be
+// asked for input. An "ask" is a request of the server to the client, or an approval form of the
+// gateway. The client receives the asks in rounds, as `inputRequests`, and answers a round by
+// repeating its request.
 //
 // A call is in one of four phases:
-//   working     the server is working; no ask is open, or all open asks wait for the next round
+//   working     the server is working, and no ask is open
 //   collecting  asks have arrived, and more are collected for a short time
-//   asked       the round has been closed: the client's waiting requests have received its asks,
-//               and the call waits for the client's answers
+//   asked       the round has been closed: its asks were sent as the responses to the client's
+//               waiting requests, and the call waits for the client's answers
 //   ended       the call has ended, and its outcome (its "end") is stored for clients that repeat
 //               their request
 //
@@ -15,8 +16,7 @@
 // only some of the asks in a round, its answers are passed on, and the remaining asks are sent
 // again in the next round.
 //
-// This class has no clock, and it does not limit the total over all calls; see parked_inputs.hpp
-// for both. Used on the I/O thread.
+// ParkedInputs has the clock and the limits on all calls together. Used on the I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@
 
 namespace bulkhead {
 
-// A request from the server to the client.
+// A request to the client, from the server or from the gateway.
 struct ParkedAsk {
-  std::uint64_t ask = 0;        // the caller's number for it
+  std::uint64_t ask = 0;        // the caller's number for the ask
   std::string method;           // elicitation/create, sampling/createMessage or roots/list
   std::string params;           // JSON object; empty if absent
   std::uint64_t answer_ms = 0;  // how long the client may take for its answer
@@ -41,8 +41,8 @@ struct ParkedAsk {
 
 // Why a repeated request is rejected. The error code is always -32602.
 enum class RetryFault : std::uint8_t {
-  unknown_call,   // it has ended, and its end is no longer stored
-  evicted,        // it was cancelled, because another client needed its place
+  unknown_call,   // the call has ended, and its end is no longer stored
+  evicted,        // the call was cancelled to make room for a call on another connection
   outdated,       // the state belongs to a round before the last answered one
   other_answers,  // the round was answered before, with other answers
   malformed,      // inputResponses is not an object of objects, or has a key twice
@@ -72,15 +72,15 @@ class ParkedInput {
   Phase phase() const noexcept { return phase_; }
   std::uint32_t round() const noexcept { return round_; }  // the last closed one; 0: none yet
   std::size_t asks() const noexcept { return asks_.size(); }
-  std::size_t bytes() const noexcept;        // memory of the texts
-  std::uint64_t answer_ms() const noexcept;  // the longest time of the asks of the closed round
+  std::size_t bytes() const noexcept;        // memory of the asks and the stored end
+  std::uint64_t answer_ms() const noexcept;  // the longest answer_ms of the closed round's asks
 
   // Adds an ask. If the phase is `working`, it changes to `collecting`. Returns false if there are
   // already max_asks asks or max_rounds rounds, or if the call has ended.
   bool add_ask(ParkedAsk ask);
-  // Called when the server has cancelled this ask or received an error for it. Returns false if
-  // there is no such ask. A round that has already been closed still waits for the client, even if
-  // all of its asks have been removed.
+  // Called when the server has cancelled this ask, or the ask has failed. Returns false if there is
+  // no such ask. A round that has already been closed still waits for the client, even if all of
+  // its asks have been removed.
   bool remove_ask(std::uint64_t ask);
   // Closes the round that is being collected. If all of its asks have been removed, changes the
   // phase to `working` and returns false.
@@ -88,13 +88,13 @@ class ParkedInput {
   // Returns the closed round as the JSON object `inputRequests`.
   std::string input_requests() const;
 
-  // Called when the client repeats its request. `round` is the round named in the request's state,
-  // and `responses` is its inputResponses (JSON; empty if absent). The result borrows `responses`.
+  // Called when the client repeats its request. `round` is the round in the request's state, and
+  // `responses` is the request's inputResponses (JSON; empty if absent), which the result borrows.
   // Unknown keys are ignored. If no key is known, the client is asked again.
   std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
                                          std::string_view responses);
 
-  // Stores the end of the call, as the caller has composed it.
+  // Ends the call and stores its end, which the caller has composed.
   void end(std::string text, std::uint32_t http_status = 0);
   const std::string &end_text() const noexcept { return end_; }
   std::uint32_t http_status() const noexcept { return http_status_; }  // of the end
@@ -121,7 +121,7 @@ class ParkedInput {
   Phase phase_ = Phase::working;
   std::uint32_t round_ = 0;
   std::uint32_t answered_round_ = 0;
-  std::uint32_t keys_ = 0;  // given to asks so far
+  std::uint32_t keys_ = 0;  // number of keys given to asks so far
   mcp::ValueDigest answered_{};
   std::vector<Open> asks_;
   std::vector<std::uint64_t> waiting_;

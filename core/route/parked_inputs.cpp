@@ -30,7 +30,7 @@ std::string name_of_peer(const ParkedOwner &owner) {
   return owner.principal + '\n' + owner.peer;
 }
 
-// The end that is stored if the end of a call, of this size, does not fit.
+// Returns the end to store in place of a call's end of this size, which does not fit.
 std::string too_large(std::size_t bytes) {
   return R"("error":)" +
          error_object(code::internal_error,
@@ -78,8 +78,8 @@ std::string ParkedInputs::add_ask(std::uint64_t number, ParkedAsk ask, std::uint
   if (std::string why = make_room(need); !why.empty()) return why;
   const bool worked = entry->call.phase() == ParkedInput::Phase::working;
   if (!entry->call.add_ask(std::move(ask))) {
-    return "a call has at most " + std::to_string(ParkedInput::max_asks) + " open requests and " +
-           std::to_string(ParkedInput::max_rounds) + " rounds of them";
+    return "the call has reached its limit of " + std::to_string(ParkedInput::max_asks) +
+           " open requests or " + std::to_string(ParkedInput::max_rounds) + " rounds";
   }
   count(*entry);
   if (worked) set_deadline(number, *entry, now_ns + window_ms * ns_per_ms);
@@ -267,7 +267,7 @@ std::uint64_t ParkedInputs::find_removable(const Need &need, const Full &full) c
   std::sort(left.begin(), left.end(), [](const Numbered &a, const Numbered &b) {
     return a.second->sequence < b.second->sequence;
   });
-  bool own = true;  // `left` is in the same group as the owner
+  bool own = true;  // the entries in `left` are in the owner's group
   for (std::size_t level = static_cast<std::size_t>(full.group) + 1; level < std::size(names);
        ++level) {
     const auto name = names[level];

@@ -1,21 +1,21 @@
 // All parked calls (see parked_input.hpp), with their numbers, limits and deadlines.
 //
-// A call is parked when its server sends the first request to a client that answers by repeating
-// its own request. The caller seals ParkedTicket::text() as the payload of the client's
-// requestState (sealed_state.hpp), which binds it to the client's request. The principal is checked
-// here as well.
+// A call is parked with its first ask to a client that answers by repeating its own request. The
+// caller seals ParkedTicket::text() as the payload of the client's requestState
+// (sealed_state.hpp), which binds it to the client's request. The principal is checked here as
+// well.
 //
-// Runs on the I/O thread. Owned by the Router. Limits: ParkedLimits, and those of ParkedInput. All
-// parked calls are lost when the process exits.
+// Runs on the I/O thread. Owned by ClientInputs. Limits: ParkedLimits, limit_asks(), and those of
+// ParkedInput. All parked calls are lost when the process exits.
 //
 // If a limit is reached, room is made at the cost of the largest group: of the principals, the one
 // with the most parked calls (or bytes, depending on the limit); of its peers, the one with the
 // most; of that peer's connections, the one with the most. This connection loses its oldest stored
 // end; if it has none, its oldest call whose client has been asked; if it has none of these either,
-// its oldest parked call. An ask is refused only if its own connection has parked calls and would
-// become the largest group, or if it is too large. Therefore, a client that parks any number of
-// calls cannot prevent other connections from being asked. A client that uses a new connection for
-// each call can do no more than evict the calls that were parked first.
+// its oldest parked call. An ask is refused only if its own connection has parked calls but no
+// stored ends and would become the largest group, or if the ask is too large. Therefore, a client
+// that parks any number of calls cannot prevent other connections from being asked. A client that
+// uses a new connection for each call can do no more than evict the calls that were parked first.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct ParkedTicket {
 };
 
 struct ParkedLimits {
-  std::uint32_t calls = 1024;  // of all principals, with the stored ends
+  std::uint32_t calls = 1024;  // of all principals, including stored ends
   std::uint32_t calls_per_principal = 128;
   std::uint64_t bytes = 64ull << 20;  // memory of all calls
   std::uint64_t bytes_per_principal = 16ull << 20;
@@ -74,12 +74,12 @@ class ParkedInputs {
   // Sets the limit on the open asks of each peer, limits.asks_per_session.
   void limit_asks(std::size_t per_peer) noexcept { asks_per_peer_ = per_peer; }
   // Parks a call with its first ask. `call` is the caller's number for the call. Returns the number
-  // of the parked call. If a limit has been reached and no room can be made, returns an error
-  // message that names it, for the server.
+  // of the parked call. If no room can be made, returns an error message for the server that names
+  // the limit.
   std::expected<std::uint64_t, std::string> park(ParkedOwner owner, std::uint64_t call,
                                                  ParkedAsk ask, std::uint64_t now_ns);
-  // Makes a request of the client wait for the next round or the end of a call that was just
-  // parked.
+  // Makes a request of the client wait for the next round or the end of a parked call. Does not
+  // check max_waiting.
   void wait(std::uint64_t number, std::uint64_t request);
   // Adds an ask to a parked call. Returns an error message if the ask is rejected, and an empty
   // string otherwise.
@@ -100,10 +100,10 @@ class ParkedInputs {
   bool leave(std::uint64_t number, std::uint64_t request);
   // Removes the call. Returns the requests that wait for it.
   std::vector<std::uint64_t> forget(std::uint64_t number);
-  // Called when the call has ended. `text` is a member of the response, "result" or "error".
-  // Returns the requests that wait for it. It is stored for rejoin_ms, or longer if the client
-  // still has time to answer. If it does not fit, an error is stored in its place. The error states
-  // that the call has run.
+  // Called when the call has ended. `text` is the member "result" or "error" of the response.
+  // Returns the requests that wait for the end. The text is stored for rejoin_ms, or longer if the
+  // client still has time to answer. If it does not fit, an error that states that the call has run
+  // is stored instead.
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
@@ -119,7 +119,7 @@ class ParkedInputs {
       forgotten    // a stored end was removed
     };
     Kind kind = Kind::round;
-    std::uint64_t number = 0;  // except for `round`, it is no longer parked
+    std::uint64_t number = 0;  // of the call, which is no longer parked unless kind is `round`
     std::uint64_t call = 0;
     std::vector<std::uint64_t> requests;
   };
@@ -132,7 +132,7 @@ class ParkedInputs {
   ParkedTicket ticket(std::uint64_t number) const noexcept;  // of the current round
   // Returns the caller's number for the call, or 0 if the call is unknown or has ended.
   std::uint64_t call_of(std::uint64_t number) const noexcept;
-  // For tests: the numbers of parked calls, and the bytes that are counted for them.
+  // For tests: how many calls are parked, and the bytes that are counted for them.
   std::size_t size() const noexcept { return entries_.size(); }
   std::size_t size_of(std::string_view principal) const { return sums(principal).calls; }
   std::size_t bytes() const noexcept { return all_.bytes; }
@@ -188,7 +188,7 @@ class ParkedInputs {
   std::unordered_map<std::string, Sums> sums_;                   // of principals and peers
   std::set<std::pair<std::uint64_t, std::uint64_t>> deadlines_;  // time, number
   std::vector<Due> evictions_;                                   // not reported yet
-  std::deque<std::uint64_t> evicted_;                            // the last numbers
+  std::deque<std::uint64_t> evicted_;                            // most recently evicted calls
 };
 
 }  // namespace bulkhead

@@ -170,7 +170,7 @@ TEST_CASE("parked inputs: without a known key the client is asked again, in the 
     CHECK(w.retry(1, none) == "asks 1");
     CHECK(w.delivered.empty());
   }
-  CHECK(w.inputs.next_ns() == w.now + 5'000 * ms);  // not longer than before
+  CHECK(w.inputs.next_ns() == w.now + 5'000 * ms);  // the time to answer is not extended
   CHECK(w.advance(4'999).empty());
   CHECK(w.retry(1, "{}") == "asks 1");
   const auto due = w.advance(1);
@@ -321,7 +321,7 @@ TEST_CASE("parked inputs: an end that does not fit is replaced by an error: the 
                         R"(response of 9509 bytes was too large)"));
   CHECK(w.retry(1, responses({1}), 4) == end);
   CHECK(w.inputs.bytes() < 2'000);
-  // A smaller one fits. Older stored ends make room for it, but no parked call does.
+  // A smaller end fits. An older stored end is removed to make room, but no parked call is.
   const std::uint64_t large = w.number, other = w.park("alice", 8, 5);
   REQUIRE(w.advance(20).size() == 1);
   w.number = w.park("alice", 9, 6);
@@ -509,14 +509,14 @@ TEST_CASE("parked inputs: stored ends make room for calls, those of the largest 
                       bobs = *park("bob", 4);
   CHECK_FALSE(park("", 5));
   w.inputs.end(bobs, "t", w.now);
-  CHECK_FALSE(park("", 5));  // bob's end is none of this principal
+  CHECK_FALSE(park("", 5));  // bob's end belongs to another principal
   CHECK(w.inputs.find(bobs) != nullptr);
   w.inputs.end(second, "s", w.now);
   w.inputs.end(third, "f", w.now);
   CHECK(park("", 5));
   CHECK(w.inputs.find(second) == nullptr);
   CHECK(w.inputs.find(third) != nullptr);
-  CHECK(park("carol", 6));  // the limit on all calls: the largest principal is the first one
+  CHECK(park("carol", 6));  // the limit on all calls is reached: the largest principal is ""
   CHECK(w.inputs.find(third) == nullptr);
   CHECK(w.inputs.find(bobs) != nullptr);
   CHECK(w.inputs.call_of(first) == 1);

@@ -1,5 +1,5 @@
 // Detects listed tools whose definitions are not approved. If the profile enforces pins, such tools
-// are neither listed nor called.
+// are neither shown to clients nor called.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -29,18 +29,19 @@ class PinWatch {
   // Called when a server has listed its tools.
   void listed(const Lane &lane);
   // Called when the profile's pins have changed. `lanes` contains all lanes whose servers have
-  // listed their items. Returns true if the set of tools that may be listed and called has changed.
+  // listed their items. Returns true if the set of tools that clients may use may have changed.
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
   // Compares the tool's definition with the approved definition and returns a BH_PIN_... value.
-  // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool.
+  // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool, and BH_PIN_SAME for tools of
+  // tools plugins.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
-  // Sets the number of the server's tools that are not approved, for clients with any capabilities,
-  // and whether they are hidden.
+  // Sets the number of the server's unapproved tools in *status, and whether they are hidden. The
+  // tools that the server lists only for clients with other capabilities are included.
   void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:

@@ -35,8 +35,8 @@ class Pins {
   // changed definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // Returns the names of this server's tools whose current definitions are not approved, in any
-  // list that the server has sent: it may list different tools to clients with other capabilities.
+  // Returns the names of this server's tools whose current definitions are not approved. Considers
+  // all lists that the server has sent, because they may differ by client capabilities.
   std::set<std::string, std::less<>> unapproved(std::string_view server) const;
 
   // Compares the hash of a tool's definition with the approved hash. Returns a BH_PIN_... value.

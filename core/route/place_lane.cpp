@@ -54,8 +54,8 @@ void ToolsLane::read_features() {
   if (!server_caps_.subscribe) end_watches();
 }
 
-// Removes all watches. Called if the plugin does not support subscriptions, for example after a
-// restart.
+// Marks all watches as not accepted by the plugin. Called if the plugin does not support
+// subscriptions, for example after a restart.
 void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
@@ -129,7 +129,7 @@ void ToolsLane::close() {
 }
 
 void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
-  // Plugins have no tasks. The task belongs to a server of the same name, which has been replaced.
+  // Plugins have no tasks. The task belongs to a former server that had the same name.
   if (is_task_method(e.method)) {
     return host_.fail_call(*e.call, code::invalid_params,
                            "Task not found: server \"" + upstream_.name() + "\" has no tasks",

@@ -29,7 +29,8 @@ class ToolsLane final : public Lane {
 
  private:
   // Loads one list from the plugin. If the plugin returns BH_PENDING, it will call list_changed()
-  // later. For any other error, sets reason_ and keeps the previous list.
+  // later. BH_E_UNSUPPORTED means an empty list. For any other error, sets reason_ and keeps the
+  // previous list.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

@@ -29,7 +29,7 @@ inline std::optional<std::uint8_t> find_revision(std::string_view text) {
 }
 
 // Returns a revision as the number that records contain, for example 20251125 for "2025-11-25", or
-// 0 if the text is not a revision.
+// 0 if the text does not have this form.
 constexpr std::uint32_t revision_number(std::string_view text) noexcept {
   if (text.size() != stateless_revision.size()) return 0;
   std::uint32_t out = 0;
@@ -54,7 +54,7 @@ inline constexpr std::int32_t invalid_params = -32602;
 inline constexpr std::int32_t internal_error = -32603;  // also for failures of the server
 inline constexpr std::int32_t timeout = -32000;         // also for exceeded limits
 inline constexpr std::int32_t resource_not_found = -32002;
-inline constexpr std::int32_t urls_required = -32042;  // by servers with sessions
+inline constexpr std::int32_t urls_required = -32042;  // sent by servers with sessions
 inline constexpr std::int32_t user_rejected = -1;      // for sampling
 // 2026-07-28 only.
 inline constexpr std::int32_t missing_capability = -32021;
@@ -84,8 +84,8 @@ inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
 
-// Convert between capability bits and the `capabilities` JSON object of initialize. The text to
-// parse must be valid JSON.
+// Convert between capability bits and a client's `capabilities` JSON object. The text to parse must
+// be valid JSON. parse_client_caps() never sets cap::tasks; see declares_tasks().
 ClientCaps parse_client_caps(std::string_view capabilities);
 std::string compose_client_caps(ClientCaps caps);
 
@@ -97,8 +97,8 @@ struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
        completions = false;
   // The following members are not stored when the server's lists are stored. They state whether the
-  // server reports changes to these lists, and (2025-11-25) whether it can run tools/call as a
-  // task, and has tasks/cancel.
+  // server reports changes to these lists, and (2025-11-25 only) whether it can run tools/call as a
+  // task and supports tasks/cancel.
   bool tools_changed = false, resources_changed = false, prompts_changed = false;
   bool tool_tasks = false, task_cancel = false;
 };

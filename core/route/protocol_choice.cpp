@@ -72,7 +72,7 @@ void ProtocolChoice::decided(const ServerEdge &edge, std::string_view revision,
   ends_on_probe_ = false;
 }
 
-// A verdict for sessions stays, because another connection may have just found it.
+// A session-based verdict is kept, because another connection may have just detected it.
 bool ProtocolChoice::ended_on_probe() noexcept {
   if (pinned_ != nullptr || ends_on_probe_) return false;
   if (revision_ == StatelessServerEdge::revision) revision_.clear();

@@ -1,7 +1,8 @@
 // Chooses the protocol generation with which to open connections to one server. If the profile
-// names a revision, its generation is used. Otherwise, the choice depends on the "verdict", which
-// is the generation that an earlier connection has detected. The verdict expires after lifetime_s.
-// It is stored together with the server's lists, so it survives a restart of the gateway.
+// names a revision, or the transport (HTTP+SSE) implies one, its generation is used. Otherwise, the
+// choice depends on the "verdict", the revision that an earlier connection has detected. The
+// verdict expires after lifetime_s. It is stored together with the server's lists, so it survives a
+// restart of the gateway.
 //
 // Times are seconds since 1970. Used on the reactor thread. Owned by the Upstream.
 #pragma once
@@ -25,15 +26,16 @@ class ProtocolChoice {
   // Returns the server edge to try first on a new connection.
   const ServerEdge &first(std::uint64_t now_s) const noexcept;
   // Returns the server edge to try if the server does not accept the first one, or null if the
-  // profile names the revision.
+  // profile or the transport determines the generation.
   const ServerEdge *second(std::uint64_t now_s) const noexcept;
 
   // Stores the verdict. Called when the server has accepted the opening request of this edge with
   // this revision of the protocol.
   void decided(const ServerEdge &edge, std::string_view revision, std::uint64_t now_s);
-  // Called when the server has exited in response to server/discover, or has responded to nothing
-  // after it. Connections then start with initialize until a generation is detected. Returns false
-  // if they already do, for example because of another connection.
+  // Called when the server has exited in response to server/discover, or no longer responds after
+  // it. Connections then start with initialize until a generation is detected. Returns false if
+  // this has already been recorded, for example by another connection, or does not matter because
+  // the generation is fixed.
   bool ended_on_probe() noexcept;
 
   // Adds the verdict to the text of a stored list (see kept_list.hpp) and returns the result. An

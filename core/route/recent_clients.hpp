@@ -22,7 +22,7 @@ class RecentClients {
   // Clients without a request for this long are not listed.
   static constexpr std::uint64_t listed_ns = 300'000'000'000;
 
-  // Called when the request of this session has been answered.
+  // Called when the session of such a request ends.
   void add(const Session &request, std::uint64_t now_ns);
   // Appends the clients until the list has ClientStatus::max_listed items.
   void append_to(std::vector<ClientStatus> *list, std::uint64_t now_ns) const;

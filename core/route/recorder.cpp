@@ -94,8 +94,8 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // A gateway process writes records in ascending order, and only with numbers that are lower than
-  // next_number_ is now. Records with other numbers are invalid.
+  // The earlier process wrote records in ascending order, and only with numbers below the current
+  // next_number_. Records with other numbers are invalid.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;

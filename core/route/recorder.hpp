@@ -1,6 +1,6 @@
-// Creates records for client requests and notifications, and passes them to telemetry plugins
-// (sinks) in batches. Without a telemetry plugin, nothing is stored. The contents of requests and
-// responses are copied only if a plugin needs them.
+// Creates records of client requests, notifications and other events, and passes them to telemetry
+// plugins (sinks) in batches. Without a telemetry plugin, nothing is stored. The contents of
+// requests and responses are copied only if a plugin needs them.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -22,7 +22,8 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  // Maximum number of pending records. Beyond this limit, records are dropped and counted.
+  // Maximum number of pending records. Beyond this limit, records are dropped and counted, unless
+  // space was reserved for them.
   static constexpr std::size_t max_waiting = 10'000;
   // Maximum total size of the text that is stored for in-flight calls and pending records. Text
   // beyond this limit is omitted.

@@ -127,7 +127,7 @@ void Reload::lane_goes(Lane &lane) {
         "server \"" + lane.upstream().name() +
             (may_have_run(*call)
                  ? "\" was removed before the call was sent to it again; the call may have run"
-                 : "\" was removed before a policy decided on the call; the call has not run"),
+                 : "\" was removed before the call was sent; the call has not run"),
         BH_OUTCOME_ERROR);
   }
 }

@@ -69,7 +69,7 @@ class Reload final : public Draining::Owner {
   // removed from all views immediately. Their in-flight calls may continue for limits.drain_ms and
   // then fail. Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Applies changes to the names, limits and exposed methods in the profile.
+  // Called when the names, limits or exposed methods in the profile have changed.
   void profile_changed();
   // Called when the approved tool definitions have changed.
   void use_pins();

@@ -278,8 +278,8 @@ TEST_CASE("calls that have not been sent to a lane fail when the lane is closed"
   REQUIRE(w.table.size() == 2);
   w.reload.lane_goes(w.lane_of("a"));
   CHECK(w.error_of(w.first) ==
-        "tool call failed: server \"a\" was removed before a policy decided on the "
-        "call; the call has not run");
+        "tool call failed: server \"a\" was removed before the call was sent; the "
+        "call has not run");
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER).empty());
   CHECK(w.table.size() == 1);
   w.ends.end_all();

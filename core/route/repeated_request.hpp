@@ -1,5 +1,5 @@
-// Repeated requests: which methods allow them, which members only a repeated request has, and the
-// server's state that it carries.
+// Repeated requests: the methods that allow them, the members that only a repeated request has, and
+// the server's state in such a request.
 //
 // When a client of MCP 2026-07-28 receives a result of type input_required, it sends the same
 // request again, with `inputResponses` and the `requestState` from the result.
@@ -25,9 +25,9 @@ constexpr bool may_be_repeated(mcp::Method method) noexcept {
          method == mcp::Method::resources_read;
 }
 
-// The values of `requestState` and `inputResponses` in params, as JSON; empty if absent. They point
-// into the message. Params are parsed only if the scanner has found members that requests do not
-// normally have.
+// The values of `requestState` and `inputResponses` in params, as JSON, which point into the
+// message. Empty if absent, or if the request is not of MCP 2026-07-28. Params are parsed only if
+// the scanner has found members that requests do not normally have.
 struct Repetition {
   std::string_view state, responses;
 
@@ -47,8 +47,9 @@ struct Repetition {
     }
     return found;
   }
-  // Removes the members that a server of another generation than the client must not receive: both
-  // members, and `task`, which has a meaning only in 2025-11-25.
+  // Removes the members that a server of another generation than the client must not receive:
+  // `task`, which has a meaning only in 2025-11-25, and, from requests of 2026-07-28, the two
+  // members above.
   static void remove_foreign(Splice *splice, const Message &request) noexcept {
     const mcp::Scan &scan = *request.scan;
     if (!scan.extra_params || !may_be_repeated(scan.method)) return;
@@ -85,7 +86,7 @@ struct Repetition {
 // A server's `requestState`. The client receives it inside the gateway's own `requestState` and
 // returns it there.
 struct RequestState {
-  std::string server;  // that has sent it; no other one receives it
+  std::string server;  // name of the server that has sent it and that alone receives it
   std::string token;   // JSON string, as the server wrote it; empty: the server has sent none
 };
 

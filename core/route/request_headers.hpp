@@ -1,8 +1,8 @@
 // Composes the HTTP headers that repeat values from a request's body, for servers of revision
-// 2026-07-28: the revision, the method, the server's own name for the tool, prompt or resource, and
-// the arguments that the tool's inputSchema marks with x-mcp-header.
+// 2026-07-28: the revision, the method, the server's own name for the tool, prompt or resource (or
+// the task id), and the arguments that the tool's inputSchema marks with x-mcp-header.
 //
-// Used on the I/O thread. Owned by the lane.
+// Used on the I/O thread. Owned by the lane's Conversation.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 namespace bulkhead {
 
 // Returns true if requests to this server may carry headers. In the endpoint process, a server's
-// definition contains neither its URL nor its command, so its type is checked instead.
+// definition contains neither its URL nor its command, so its type is also checked.
 inline bool may_take_headers(const ServerDef &def) noexcept {
   return !def.url.empty() || (!def.type.empty() && def.type != "stdio");
 }

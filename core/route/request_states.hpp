@@ -24,7 +24,7 @@ struct Session;
 
 class RequestStates {
  public:
-  // As in StateSealer.
+  // For the parameters, see StateSealer.
   RequestStates(std::string_view key, std::uint32_t epoch) : sealer_(key, epoch) {}
 
   // Seals the state that the client returns when it repeats the request of this call. Returns a
@@ -44,7 +44,8 @@ class RequestStates {
   std::expected<Opened, std::string> open(const Session &session, const Message &request,
                                           std::string_view state, std::uint64_t now_ns) const;
 
-  // Returns the name under which a session's parked calls are counted.
+  // Returns the session's transport and principal, to which states and task ids are bound. Parked
+  // calls are counted by this text.
   static std::string principal_of(const Session &session);
 
  private:

@@ -1,5 +1,5 @@
-// Restores sessions from an earlier process and sessions that were evicted. The log level and the
-// subscriptions of a client are restored after the servers have responded.
+// Restores sessions from an earlier process and sessions that were evicted. The subscriptions of a
+// client are restored after the servers have listed their items.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -56,8 +56,8 @@ class RestoredSessions {
   };
   std::optional<Carried> carry(bh_session session);
 
-  // Restores the state of the view's restored clients. Called when the lists of the view are
-  // complete or have changed.
+  // Notifies the view's restored clients that lists may have changed, and restores their
+  // subscriptions. Called when the lists of the view are complete or have changed.
   void lists_ready(View &view);
   // Returns true if requests that the earlier process left pending have not been answered yet.
   bool owes() const noexcept { return !owed_.empty(); }

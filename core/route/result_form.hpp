@@ -22,7 +22,7 @@ class ResultForm {
   virtual std::string_view members(std::string_view result) const = 0;
   // The same for a server's result.
   virtual std::string_view members(const Message &answer) const = 0;
-  // Returns the members of a list that the gateway has composed, without braces.
+  // Returns the members to insert into a list result that the gateway has composed, without braces.
   virtual std::string list_members(const ListHints &hints) const = 0;
 
   // The error code and HTTP status that the client receives for an error with the given code.

@@ -62,8 +62,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                         }),
       events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
-      // The first generation is random: a client that outlives this process may still answer asks
-      // from an earlier process.
+      // The first generation is random, because a client may still answer asks from an earlier
+      // process.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,
              profile.limits, reactor, on_lost(lanes_), calls_, &inputs_}),

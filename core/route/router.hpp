@@ -65,15 +65,15 @@ namespace bulkhead {
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
   std::function<void()> on_status;
-  // Called when a session has ended or a response has been sent. The host then checks whether it
-  // may stop.
+  // Called when a session has ended, a response has been sent or a connection has been released.
+  // The host then checks whether it may stop.
   std::function<void()> on_idle;
   // Called when the last lane of a removed server has ended. Always called from the event loop,
   // never from inside another call.
   std::function<void()> on_drained;
-  // Called when a policy decision is no longer awaited, or when a call with an approval question
-  // has ended. `number` stands for a call, a result or an item of a list. `late` is true if the
-  // decision timed out.
+  // Called when a policy decision is no longer awaited, or when a call for which the policy has
+  // required approval has ended. `number` is the number under which the policy was asked. `late` is
+  // true if the decision timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // Called when an approval question has ended. The function must only record the outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
@@ -82,7 +82,7 @@ struct RouterHooks {
   // The key and the epoch for sealing state that clients store; see HostOptions.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  std::string approval_hint;  // how to approve, for clients whose calls have no approver
+  std::string approval_hint;  // added to the error of a call that no approver can see
   // Called with new or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
   // Called with a new or changed list of a shared server. The function must only store the list.
@@ -96,8 +96,8 @@ class Router final {
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
-  // Sets the ledger from which the next process restores sessions. Must be called before start().
-  // The ledger is borrowed. If it is null, no session is restored.
+  // Sets the ledger, which contains the sessions of earlier processes and keeps those of this one.
+  // Must be called before start(). The ledger is borrowed. If it is null, no session is restored.
   void use_ledger(Ledger *ledger);
   // If `eager` is true, starts the lanes for clients without capabilities. Otherwise, no lane is
   // started until the first client connects.
@@ -107,8 +107,8 @@ class Router final {
   void close_lanes();
 
   const RouterParts &parts() const noexcept { return parts_; }
-  // Returns true if there is no session, or if the input of every session has ended and all
-  // responses have been sent.
+  // Returns true if the input of every session has ended and all responses have been sent. Parked
+  // calls whose clients have been asked do not count.
   bool idle() const;
 
  private:

@@ -21,13 +21,13 @@ namespace bulkhead {
 struct StateBinding {
   std::string_view principal;
   mcp::Method method = mcp::Method::none;
-  std::string_view name;       // of the tool or prompt, or the URI: the client's, unescaped
+  std::string_view name;       // the client's name for the tool or prompt, or its URI; unescaped
   std::string_view arguments;  // JSON; empty if absent, which is equal to {}
 };
 
 enum class StateKind : std::uint8_t {
-  server = 1,  // the payload has the server's own requestState
-  parked = 2   // the payload is the number of a parked call
+  server = 1,  // the payload contains the server's own requestState
+  parked = 2   // the payload identifies a round of a parked call
 };
 
 struct OpenedState {

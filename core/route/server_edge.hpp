@@ -37,8 +37,8 @@ class ServerEdge {
     std::string instructions;  // at most max_instructions_bytes
   };
   // Parses the result of the opening request. Fails with BH_E_PROTOCOL if the server does not
-  // support any known revision. The error message continues a sentence that starts with 'server
-  // "x": '.
+  // support a known revision of this generation. The error message continues a sentence that starts
+  // with 'server "x": '.
   virtual Result<Opened> opened(std::string_view result) const = 0;
   // Returns the notification to send after the opening request has succeeded, or an empty string.
   virtual std::string_view confirmation() const = 0;

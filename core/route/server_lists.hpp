@@ -1,4 +1,4 @@
-// Reads the lists of a lane's server page by page, stores them, and knows how old they are.
+// Reads the lists of a lane's server page by page, stores them, and tracks their age.
 //
 // Owned by the lane. Used on the reactor thread.
 #pragma once
@@ -47,7 +47,7 @@ class ServerLists {
         wire_(wire),
         owner_(owner) {}
 
-  // Called when a new connection is being opened. Its server may not have all of these lists.
+  // Called when a new connection is being opened. Discards all state except the items.
   void reset();
   // Requests all lists that the server has.
   void start_all();

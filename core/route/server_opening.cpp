@@ -30,7 +30,7 @@ Opening::Refusal meaning_of(bh_status failure) {
   }
 }
 
-// Plugins may connect to servers of other types.
+// Returns true for HTTP servers, and false for other types, which may be those of plugins.
 bool uses_http(const ServerDef &def) {
   return def.type.empty() ? !def.url.empty() : def.type == "http";
 }
@@ -66,7 +66,8 @@ bool supports_stateless(std::string_view error) {
 }
 
 // Returns true if the opening has failed because server/discover and then initialize have timed
-// out. `last` is the error of the last one. The server may have hung on server/discover.
+// out. `last` is the error of the request that failed last. The server may have hung on
+// server/discover.
 bool hung_on_probe(const Opening &opening, const Error &last) {
   const bool both_sent = opening.probing() && !opening.watches_silence();
   return both_sent && last.code == BH_E_TIMEOUT && opening.error().code == BH_E_TIMEOUT;

@@ -46,15 +46,16 @@ class ServerOpening {
   // `scan` is null.
   void answered(std::uint64_t exchange, const mcp::Scan *scan, std::string_view message,
                 const Error *error, std::uint32_t retry_after_ms);
-  // Called when the connection was lost. Some servers exit when they receive a request before
-  // initialize. Returns true if the server has exited for this reason. It must then be restarted
-  // immediately, which happens only once for each connection that has begun with server/discover,
-  // and initialize is the first request. The exit does not count as a failure.
+  // Called when the connection was lost. Returns true if the server has probably exited because of
+  // server/discover: some servers exit when they receive a request before initialize. The caller
+  // must then restart the server immediately and not count a failure. The new connection starts
+  // with initialize, so this happens at most once in a row.
   bool ended_on_probe(const Error &error);
 
   // Called when a request has failed in a way that suggests a server of another protocol
-  // generation. If the server uses HTTP, it may have been replaced by such a server without the
-  // lane noticing. Sends server/discover, and calls Owner::reopen() if the server rejects it.
+  // generation. Over HTTP, a server can be replaced by such a server without the lane noticing. If
+  // the connection has no sessions and may use HTTP, sends server/discover, and calls
+  // Owner::reopen() if the server rejects it.
   void recheck();
   // Called with the response to that request, as in answered().
   void rechecked(const mcp::Scan *scan, std::string_view message, const Error *error);

@@ -21,12 +21,12 @@ struct ServerStatus {
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;
   std::uint64_t in_flight = 0;
-  // Connections (for stdio: processes) that are open or being opened. There is one for each set of
-  // client capabilities, and for each client that has its own.
+  // Connections (for stdio: processes) that are open or being opened. There is one, or one pool,
+  // for each set of client capabilities, and for each client that has its own.
   std::uint32_t connections = 0;
   bool requested_roots = false;        // sent roots/list although `roots` is "off"
-  std::uint32_t unapproved_tools = 0;  // listed by the server, different from their pins
-  bool unapproved_hidden = false;      // whether clients cannot see and call these tools
+  std::uint32_t unapproved_tools = 0;  // listed by the server, but not approved
+  bool unapproved_hidden = false;      // clients can neither see nor call these tools
 };
 
 }  // namespace bulkhead

@@ -49,7 +49,7 @@ void ServerSubscriptions::answer_all(std::uint64_t listen, std::string_view fail
     if (!e->local) continue;
     const Lane *at = e->call->watches;
     if (at != nullptr && at != &lane_) {
-      done.emplace_back(e->id, true);  // the subscription has been moved to a new connection
+      done.emplace_back(e->id, true);  // the subscription has been moved to another lane
       continue;
     }
     const auto watch = lane_.watches.find(e->call->name);

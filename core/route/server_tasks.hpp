@@ -30,10 +30,10 @@ class ServerTasks {
   static bool bridge(Call &call, bool same_generation);
   // Returns the request with only the members that reduced_request() keeps.
   static CallInHand reduced(const CallInHand &hand);
-  // Cancels a task that no client has received, with the best effort: sends tasks/cancel, unless
-  // there is no connection, the server does not declare this method, or max_cancels of these
-  // requests are open. The response is discarded, and these requests do not count towards the
-  // server's max_in_flight. `id` is the server's, as a JSON string.
+  // Tries to cancel a task that no client has received: sends tasks/cancel, unless there is no
+  // connection, the server does not support this method, or max_cancels of these requests are open.
+  // The response is discarded, and these requests do not count towards the server's max_in_flight.
+  // `id` is the server's, as a JSON string.
   void cancel(std::string_view id);
   // Called with a result that does not belong to an open exchange. Usually, its call has ended, but
   // the server may send any id. If the result describes a task that no client has received, cancels

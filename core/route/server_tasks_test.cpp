@@ -39,11 +39,11 @@ struct Parts : LaneParts {
   }
 };
 
-// The role of a call of `client` to a tool that supports tasks, or to another tool.
+// The client of a call.
 struct Client {
   bool stateless = false;
-  bool declares = false;  // the extension
-  bool requests = false;  // this task
+  bool declares = false;  // declares the tasks extension
+  bool requests = false;  // requests a task in its call
   std::uint8_t revision = newest_revision;
 };
 

@@ -28,8 +28,8 @@ class ClientEnd {
   virtual void session_ended(bh_session session, std::string_view reason) = 0;
 };
 
-// The clientInfo.name from initialize, which is not verified. Null if absent. Records share the
-// string, so it is not copied for each call.
+// The clientInfo.name from initialize or from a sessionless request, which is not verified. Null if
+// absent. Records share the string, so it is not copied for each call.
 using ClaimedName = std::shared_ptr<const std::string>;
 inline std::string_view text_of(const ClaimedName &name) noexcept {
   return name == nullptr ? std::string_view{} : std::string_view(*name);
@@ -66,10 +66,11 @@ struct Session {
   std::uint64_t start_ns = 0;                  // in this process
   std::uint64_t calls = 0;                     // requests to servers, including refused ones
   std::uint8_t listed = 0;                     // bit per ItemKind: the client has received the list
-  View *view = nullptr;                        // set by initialize
+  View *view = nullptr;                        // set by Views::join()
 
   // Whether this session was created for a single sessionless message. Such a session ends when the
-  // message has been answered.
+  // message has been answered. `begins_session` means that the message is initialize, which cannot
+  // be sent without a session.
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
@@ -82,7 +83,7 @@ struct Session {
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
   // For a sessionless message: the transport's session in which it arrived, or 0 if there is none.
   bh_session connection = 0;
-  std::string request_id;  // its id token; set if there is a connection, or it listens
+  std::string request_id;  // the request's id token; set if `connection` is set, or to listen
   // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of sessionless requests that arrived in this session and have not been answered

@@ -140,7 +140,7 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   if (s.view == nullptr) return;
   const bh_str part = bh::str(message.bytes);
   for (Lane *lane : s.view->lanes) {
-    // If the profile defines the roots, the client's roots do not matter to the server.
+    // Unless roots are per client, the server does not receive the client's roots.
     if (lane->upstream().def().roots_mode() != RootsMode::per_client) continue;
     const bool declared = (lane->caps() & cap::roots_changed) != 0;
     if (lane->session() == s.handle && declared && lane->takes(message.scan->method)) {

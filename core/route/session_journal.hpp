@@ -1,5 +1,5 @@
 // Stores the data that allows sessions to be resumed: records in the ledger, for resuming sessions
-// after a restart of the process, and the ids of evicted sessions.
+// after a restart of the process, and the ids of ended and evicted sessions.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: see Ledger and Reopening.
 #pragma once
@@ -72,8 +72,8 @@ class SessionJournal {
   }
   void note(bh_session session, std::uint64_t note);
   void settle(bh_session session, std::uint64_t stream);
-  // Stores bytes that have been received but not handled; see Ledger::keep(). Returns false if they
-  // do not fit (BH_E_LIMIT).
+  // Stores bytes that have been received but not handled; see Ledger::keep(). Returns false if the
+  // bytes do not fit or the session is not the carried one.
   bool keep(bh_session session, std::string_view bytes, bool more);
   void taken(bh_session session, std::uint64_t n);
 

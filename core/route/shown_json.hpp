@@ -18,12 +18,12 @@ struct ShownJson {
 // Formats validated JSON. Stops after max_bytes of output.
 //
 // If the name of a member looks like the name of a credential, its value is replaced with "***"
-// unless it is a number or a boolean. In all other strings, the following parts are masked: tokens
-// with a well-known prefix, user:password@ in URLs, the value of NAME=VALUE if NAME looks like the
-// name of a credential, the word after "Bearer" or "Basic", and private keys. Escape sequences and
-// percent-encoding are decoded before strings are examined. A string that contains JSON is masked
-// as JSON, up to 8 levels deep. Hidden characters (direction marks, zero-width characters) are
-// written as \u escape sequences.
+// unless it is a number, a boolean or null. In all other strings, the following parts are masked:
+// tokens with a well-known prefix, user:password@ in URLs, the value of NAME=VALUE if NAME looks
+// like the name of a credential, the word after "Bearer" or "Basic", and private keys. Escape
+// sequences and percent-encoding are decoded before strings are examined. A string that contains
+// JSON is masked as JSON, up to 8 levels deep. Hidden characters (direction marks, zero-width
+// characters) are written as \u escape sequences.
 //
 // Security: masking only protects against people who see the screen by chance. It recognizes
 // typical forms of credentials and misses all others.

@@ -34,7 +34,7 @@ class Splice {
  public:
   static constexpr std::uint32_t max_edits = 12;
   static constexpr const char *failure =
-      "the message could not be rewritten: its edits overlap, or there are too many of them";
+      "the gateway could not rewrite the message: the edits are invalid, or there are too many";
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 

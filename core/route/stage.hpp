@@ -23,7 +23,7 @@ enum class Stage : std::uint8_t {
   awaiting_repeat,  // the client, which answers such requests by repeating its own request
   answer_checking,  // the pool
   answer_deciding,  // the policy
-  asking            // the client's input, for a server without sessions; see InputRounds
+  asking            // the client's input for a server without sessions, or a pause; see InputRounds
 };
 
 // Returns true if the policy has been asked to decide or is about to be asked.

@@ -93,7 +93,16 @@ void StatelessEdge::request(Session &s, Incoming &request) {
                                             : refuse_more(request, "from this client");
   }
   Session *own = needs_.open_request(s, request);
-  if (own == nullptr) return refuse_more(request, "on this connection");
+  if (own == nullptr) {
+    const Limits &limits = needs_.profile.limits;
+    const bool listens = request.message.scan->method == mcp::Method::subscriptions_listen;
+    if (!listens && s.load->requests >= limits.in_flight_per_session) {
+      return refuse_more(request, "on this connection");
+    }
+    return needs_.answers.error(request, code::internal_error,
+                                "too many requests are in flight in total (limits.sessions = " +
+                                    std::to_string(limits.sessions) + "); wait for responses");
+  }
   request.reply.session = own->handle;
   begin(*own, request);
   // For the status only.
@@ -197,7 +206,7 @@ void StatelessEdge::begin(Session &s, Incoming &request) {
   s.has_sessionless = true;
   admit(s, request);
   if (declares_tasks(request.message[scan.meta_capabilities])) s.caps |= cap::tasks;
-  s.revision = newest_revision;  // the forms of this revision are those of the newest one
+  s.revision = newest_revision;  // has the same message forms as 2026-07-28
   s.repeats_requests = may_be_repeated(scan.method);
   std::string scratch;
   // The stream of a subscriptions/listen request never carries log messages.

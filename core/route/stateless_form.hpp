@@ -1,7 +1,7 @@
 // The form of responses for clients of MCP 2026-07-28. Adds the members that this revision
-// requires, unless the server has sent them: resultType; ttlMs and cacheScope, for lists and
-// resources (unless known, values that forbid caching); and _meta with the name of the gateway. If
-// the server sends its own _meta, the gateway's name is not added, which the revision permits.
+// requires, unless the server has sent them: resultType; for lists and resources, ttlMs and
+// cacheScope (if unknown, with values that forbid caching); and _meta with the name of the gateway.
+// If the server sends its own _meta, the gateway's name is not added, which the revision permits.
 //
 // Used on the reactor thread.
 #pragma once

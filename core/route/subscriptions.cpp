@@ -40,7 +40,7 @@ bool Subscriptions::begin(Call &call, Lane &lane, const std::string &token) {
   if (call.method == mcp::Method::resources_subscribe) return subscribe(call, lane, token);
   Session &s = *call.session;
   std::erase(s.to_subscribe, token);
-  // The server is not told the URI of a resource that the client does not watch.
+  // Do not send the server the URI of a resource that the client does not watch.
   const auto watch = lane.watches.find(call.name);
   if (watch == lane.watches.end() || !watch->second.clients.contains(s.handle)) return true;
   remove_watcher(lane, call.name, s);
@@ -74,7 +74,7 @@ bool Subscriptions::ended(Call &call, std::uint32_t outcome) {
   const auto at = lane.watches.find(call.name);
   if (at == lane.watches.end()) return false;
   if (outcome == BH_OUTCOME_OK) {
-    // Otherwise, the newest acknowledgement of subscriptions/listen decides.
+    // For a server without this method, the newest acknowledgement of subscriptions/listen decides.
     if (lane.takes(mcp::Method::resources_subscribe)) at->second.on = true;
     at->second.clients[call.session->handle].asking = 0;
     return false;
@@ -160,9 +160,9 @@ void Subscriptions::lane_ready(Lane &lane) {
 
 // ---- updates of resources --------------------------------------------------------------------
 
-// Returns the clients that watch `uri` or one of its parent resources, each with the URI to send to
-// it. Parents are included because a server may report an update to only a part of a watched
-// resource.
+// Returns the clients that watch `uri` or one of its parent resources, each with the URI token to
+// send to it. Parents are included because a server may report an update to only a part of a
+// watched resource.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;

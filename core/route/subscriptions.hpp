@@ -55,9 +55,9 @@ class Subscriptions {
   // as the client wrote it. Returns true if the gateway itself responds (with {}), or false if the
   // call must be sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
-  // Called when a subscribe call has finished. Returns true if the server may have accepted a
-  // subscription that no client needs. In this case, the caller must call unsubscribe() after the
-  // call has been freed.
+  // Called when a subscribe call has finished. Requires call.watches. Returns true if the server
+  // may have accepted a subscription that no client needs. In this case, the caller must call
+  // unsubscribe() after the call has been freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
@@ -70,8 +70,8 @@ class Subscriptions {
   // subscribes when it is ready. If `to` is null, the subscription is removed.
   void move(Session &session, const std::string &token, Lane *to);
   // Called when the lane's connection is ready. Subscribes again to every resource for which the
-  // server had accepted a subscription. Subscribe requests that are still pending are retried by
-  // their calls.
+  // server had accepted a subscription. Subscribe requests that have not been sent yet are sent
+  // by their calls.
   static void lane_ready(Lane &lane);
 
   // Handles a server's notification that a resource has changed.

@@ -27,9 +27,9 @@ struct Target {
 struct CallInHand {
   Message message;
   Target target;
-  std::string arguments;     // replacement of `arguments` by a policy; may be empty
+  std::string arguments;     // `arguments` as rewritten by a policy; empty if unchanged
   ParkedMessage kept;        // for a call that has waited: the owner of `message`
-  std::string state = {};    // replacement of `requestState`: the server's own; may be empty
+  std::string state = {};    // the server's own `requestState`, sent in place of the client's
   std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
 
@@ -43,7 +43,7 @@ struct ParkedCall {
   CallInHand in_hand() const { return {message.get(), target, arguments, message, state, 0}; }
 };
 
-// Parks a call. The message is copied unless it is already parked.
+// Returns the call in its parked form. The message is copied unless it is already parked.
 inline ParkedCall parked(const CallInHand &hand) {
   return {hand.kept.empty() ? ParkedMessage(hand.message) : hand.kept, hand.target, hand.arguments,
           hand.state, 0};

@@ -95,8 +95,9 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
   needs_.answers.error(request, code::invalid_params,
                        std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
-                           "\" is ambiguous: servers " + quoted_list(holders) +
-                           " have the same name (use naming.prefix = \"always\")");
+                           "\" is ambiguous: servers " + quoted_list(holders) + " have a " +
+                           std::string(facts(kind).noun) +
+                           " with this name (set naming.prefix = \"always\")");
 }
 
 // If the server exists but cannot be called, sends an error with the reason and returns true.

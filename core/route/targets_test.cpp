@@ -129,5 +129,5 @@ TEST_CASE(
   w.session = &w.joined();
   CHECK(w.find_tool("only"));
   CHECK_FALSE(w.find_tool("x"));
-  CHECK(w.error().find("have the same name") != std::string::npos);
+  CHECK(w.error().find("have a tool with this name") != std::string::npos);
 }

@@ -17,9 +17,9 @@ bool is_object(std::string_view value) {
   return value.starts_with('{');
 }
 
-// Returns an error message if policies cannot evaluate all of a task, because they do not see its
-// id and evaluate one outcome, with the task's other members as one of its members (judged_task()).
-// Otherwise returns an empty view.
+// Returns an error message if policies cannot evaluate the whole task, and an empty view otherwise.
+// Policies evaluate judged_task(): one outcome, to which the task's other members, except its id,
+// are added as one member.
 std::string_view task_problem(std::string_view task) {
   const std::string_view id = mcp::member(task, "taskId");
   if (!id.empty() && !id.starts_with('"')) return "sent a task with an id that is not a string";

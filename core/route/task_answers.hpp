@@ -1,4 +1,4 @@
-// Replaces the servers' task ids in results by the ids that clients use (TaskIds).
+// Replaces the servers' task ids in results with the ids that clients use (TaskIds).
 //
 // Used on the reactor thread. Owned by the Router.
 #pragma once
@@ -49,8 +49,8 @@ class TaskAnswers {
   const Needs needs_;
 };
 
-// Notes that the task with this id (a JSON string) of the call's server is a task of the call's
-// client, which knows it as ClientRequest::task_id. The call must be at its lane.
+// Notes that the task with this id (the server's, as a JSON string) belongs to the call's client,
+// which knows the task as ClientRequest::task_id. Does nothing if the call is not at a lane.
 void note_task(const Call &call, std::string_view id);
 
 }  // namespace bulkhead

@@ -15,7 +15,7 @@ constexpr std::string_view related = "io.modelcontextprotocol/related-task";
 // A shared server that runs a task for each of two clients. The server's ids are "1" and "2".
 struct TwoClients : TaskWorld {
   bh_session clients[2];
-  std::string ids[2];  // the clients'
+  std::string ids[2];  // the ids that the clients have
 
   TwoClients() : TaskWorld({"s1"}), clients{session, open_client()} {
     for (const std::size_t i : {0u, 1u}) ids[i] = create(i, std::to_string(i + 1));
@@ -97,7 +97,7 @@ TEST_CASE("a request about a task that is unknown, or not named clearly, is an e
     w.request_of("s1", method, R"("2"},"io.modelcontextprotocol/related-\u0074ask":{"taskId":"1")");
     w.check_refused("-32602");
   }
-  // Another client has no such id, and a request without a task belongs to the client that waits.
+  // The client's id of the task is not an id of the server.
   w.request_of("s1", methods[0], w.ids[1]);
   w.check_refused("-32602");
 }
@@ -198,7 +198,7 @@ TEST_CASE("a server may ask a client of 2026-07-28 only for what was declared to
   };
   const std::string both = R"({"elicitation":{},"roots":{}})", one = R"({"r":)" + roots + "}",
                     two = R"({"f":)" + form + R"(,"r":)" + roots + "}",
-                    refusal = "asks for roots/list, which was not declared to it";
+                    refusal = "roots/list, which requires a capability that was not declared";
   for (const std::string server : {"m1", "mfixed", "mown"}) {
     INFO(server);
     const bool declared = server != "m1";

@@ -96,8 +96,8 @@ RelatedTask related_task_in(std::string_view meta) {
   return out;
 }
 
-// The member with the task's own members is the first one. A result that has a member of the same
-// name has duplicate members, which policies reject.
+// task_member is the first member. If the outcome has a member of the same name, the text has
+// duplicate members, which policies reject.
 std::string judged_task(std::string_view result) {
   std::string out = "{\"";
   out.append(task_member).append("\":").append(task_members(result));

@@ -25,11 +25,12 @@ inline constexpr std::string_view tasks_required =
 inline constexpr std::string_view task_not_found =
     "Task not found: params.taskId is unknown or has expired";
 
-// What a call has to do with tasks.
+// What a call has to do with tasks. The revision is the server's, or the client's once TaskRounds
+// has converted the response.
 enum class TaskRole : std::uint8_t {
   none,
   may_create,  // 2026-07-28: the server may respond with a task
-  creates,     // 2025-11-25: the client has requested a task
+  creates,     // 2025-11-25: the request asks the server to create a task
   about        // a request about a task
 };
 
@@ -68,8 +69,8 @@ RelatedTask related_task_in(std::string_view meta);
 // the task, except its id, are in the member task_member.
 inline constexpr std::string_view task_member = "io.modelcontextprotocol/task";
 std::string judged_task(std::string_view result);
-// Returns the task with the changes that a policy has made to judged_task(result). Returns nothing
-// if the policy has changed an error or removed the task's members.
+// Returns the task with the changes that a policy has made to judged_task(result). Returns nullopt
+// if the task has an error, which cannot be rewritten, or if the policy has removed task_member.
 std::optional<std::string> rewritten_task(std::string_view result, std::string_view judged);
 
 }  // namespace bulkhead

@@ -57,7 +57,7 @@ TEST_CASE("Policies evaluate the result of the task, and all of its other member
         R"({"io.modelcontextprotocol/task":{"status":"working"},"content":[]})");
   CHECK(judged_task(failed) == R"({"io.modelcontextprotocol/task":{"status":"failed"},)"
                                R"("isError":true,"content":[{"type":"text","text":"no disk"}]})");
-  // Not objects, so they are no results, but the policy must see them.
+  // A `result` that is not an object is not an outcome, but the policy must see it.
   CHECK(judged_task(R"({"taskId":"1","result":"a secret"})") ==
         R"({"io.modelcontextprotocol/task":{"result":"a secret"},"content":[]})");
 }

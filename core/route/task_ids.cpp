@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// The server's id is the last part, because only the names cannot contain a NUL.
+// Ends the names, which cannot contain a NUL (fits()). The server's id is the last part.
 constexpr char task_part_end = '\0';
 constexpr std::size_t time_bytes = sizeof(std::uint64_t);
 constexpr std::size_t head_bytes = 3 * time_bytes;  // the time, the connection, the process

@@ -5,7 +5,7 @@
 //
 // Each connection to a stdio server is a process of its own, which does not know the tasks of the
 // others and may use the same ids. The id therefore also contains the connection, and is valid only
-// in the process of the gateway that has opened it.
+// in the process of the gateway that has opened the connection.
 //
 // Ids for other servers stay valid when the endpoint restarts, because the task continues on its
 // server. All ids become invalid when the gateway restarts, because the key changes.

@@ -1,4 +1,4 @@
-// Tests the input that tasks require: what reaches the client, and what rules see of the answers.
+// Tests the input that tasks require: which requests reach the client, and what rules evaluate.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -92,8 +92,8 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
                       two = R"({"a":)" + form + R"(,"b":)" + request + "}";
     CHECK(poll(requests(one), both) == one);
     CHECK(poll(requests(two), both) == two);
-    refused(poll(requests(one), ""), "which was not declared to it");
-    refused(poll(requests(two), R"(,"sampling":{})"), "which was not declared to it");
+    refused(poll(requests(one), ""), "that was not declared to it");
+    refused(poll(requests(two), R"(,"sampling":{})"), "that was not declared to it");
   }
   CHECK(poll(requests("{}"), "") == "{}");
   CHECK(poll(R"("statusMessage":"m")", "").empty());
@@ -105,7 +105,8 @@ TEST_CASE("the input that a task requires is forwarded only if its client has de
           "more than 1048576 bytes");
   refused(poll(requests("{}") + R"(,"input\u0052equests":{"k":)" + sampling + "}", both),
           "duplicate inputRequests");
-  // The description of a new task is checked too. A state is not changed, since it is not one.
+  // The description of a new task is checked too. In a task, requestState has no meaning and is
+  // forwarded unchanged.
   w.ask_alone("tools/call", R"("name":"m1__job","arguments":{})");
   w.result("m1", R"({"resultType":"task","taskId":"2","status":"input_required","inputRequests":)"
                  R"({"k":)" +

@@ -19,8 +19,8 @@ void TaskNotes::keep(TaskNote note) {
   by_id_.emplace(added->id, added);
 }
 
-// The new note is already counted, so a client does not remove the notes of others that have as
-// many as it has.
+// The new note is already counted, so it does not displace a note of another client that has as
+// many notes as this client had before.
 void TaskNotes::make_room() {
   const auto fewer = [](const auto &a, const auto &b) { return a.second < b.second; };
   const std::size_t most = std::max_element(counts_.begin(), counts_.end(), fewer)->second;

@@ -1,5 +1,5 @@
-// Whose task is whose: the tasks that a lane's server has created, with the client of each. A
-// request of the server about a task (related-task in its _meta) is sent to this client only.
+// The tasks that a lane's server has created, each with its client. A request of the server about a
+// task (related-task in its _meta) is sent only to the task's client.
 //
 // A note is made when the server has created the task, and renewed by each request about the task.
 // Therefore, a task whose note was removed is known again as soon as its client asks for the
@@ -24,7 +24,7 @@ namespace bulkhead {
 struct TaskNote {
   std::string id;          // the server's, unescaped
   std::string client_id;   // JSON string: the id that the client has
-  std::string tool;        // whose call has created the task; the server's name
+  std::string tool;        // the server's name for the tool whose call created the task
   bh_session session = 0;  // of the client; 0 if its requests have no session
 };
 

@@ -80,7 +80,7 @@ TEST_CASE("clients with equal numbers of tasks each lose their own note first") 
   CHECK(notes.find("task-0") != nullptr);
   CHECK(notes.find("task-5") == nullptr);
   CHECK(notes.find("task-9001")->session == 6);
-  notes.keep(note_of(9'002, 9'000));  // all have one: the oldest is removed
+  notes.keep(note_of(9'002, 9'000));  // each session has one note: the oldest note is removed
   CHECK(notes.find("task-0") == nullptr);
   CHECK(notes.find("task-1") != nullptr);
   CHECK(notes.size() == TaskNotes::max_notes);

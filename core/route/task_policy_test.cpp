@@ -1,4 +1,4 @@
-// Tests policies and tasks: tasks/update as a request, and tasks that their clients do not receive.
+// Tests policies for tasks: decisions about tasks/update, and tasks that no client receives.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -14,9 +14,9 @@ namespace {
 struct Asked {
   std::string method, server, name, arguments, extra, definition;
 };
-std::vector<Asked> asked;                   // for which decisions
-std::vector<std::uint32_t> observed_flags;  // of the policy requests with results
-std::uint64_t pending_number = 0;           // of the result that is pending
+std::vector<Asked> asked;                   // policy requests for a decision
+std::vector<std::uint32_t> observed_flags;  // flags of the policy requests about results
+std::uint64_t pending_number = 0;           // the result whose decision is pending
 
 // Blocks requests that contain "forbidden" and results that contain "secret", and rewrites the
 // arguments of requests that contain "rewritten". The decision about a result that contains "slow"
@@ -53,7 +53,7 @@ const bh_policy blocking = {
     nullptr,
 };
 
-// A client of one generation, and the form that a new task of a server of one generation has.
+// A client and a server, each of either protocol generation.
 struct PolicyWorld : TaskWorld {
   const bool client_stateless;
   const std::string server;
@@ -135,7 +135,7 @@ TEST_CASE("tasks/update is decided like a call of the task's tool, with its inpu
       CHECK(w.told({"error", "message"}).find("blocked by policy") != std::string::npos);
       CHECK(w.servers[servers[i]].got.size() == before);
     }
-    // The other requests have no data to decide about, and policies know it from their results.
+    // Policies do not decide about the other requests. Their results are flagged accordingly.
     asked.clear();
     observed_flags.clear();
     for (const std::string_view method : {"tasks/get", "tasks/cancel"}) {
@@ -167,7 +167,7 @@ TEST_CASE("tasks/update has no arguments for rules, whatever its members are") {
     w.result("m1", R"({"resultType":"complete"})");
     CHECK(w.told({"result", "resultType"}) == R"("complete")");
   }
-  // A rewrite of the arguments does not apply to the member either.
+  // Policies cannot rewrite the member `arguments` either.
   const std::size_t before = w.requests();
   for (const std::string value : {R"({"path":"/rewritten"})", R"({"a":"rewritten"})"}) {
     update(R"("inputResponses":{"k":{}},"arguments":)" + value);
@@ -294,7 +294,7 @@ TEST_CASE("a server can cause only 16 open tasks/cancel, which take no place in 
       CHECK(mcp::member(request, "method") == R"("tasks/cancel")");
       CHECK(w.at(request, {"params", "taskId"}) == "\"t" + std::to_string(i) + "\"");
     }
-    // Each response permits one more.
+    // Each response permits one more tasks/cancel.
     for (const std::string member : {"result", "error"}) {
       w.answer(server, member, R"({"code":-32602,"message":"ended"})");
       write_tasks(5);

@@ -19,7 +19,7 @@ constexpr std::string_view as_task = R"(,"task":{"ttl":1000})";
 constexpr std::string_view extensions[] = {
     "params", "_meta", "io.modelcontextprotocol/clientCapabilities", "extensions"};
 
-// The text that the policy has evaluated, and what it does with texts that contain "secret".
+// What the policies below have evaluated, one line for each request. `masking` replaces "secret".
 std::string evaluated;
 const bh_policy masking = {
     sizeof(bh_policy),
@@ -46,7 +46,7 @@ const bh_policy masking = {
     nullptr,
 };
 
-// Evaluates input too, and rewrites results in the same way.
+// Like `masking`, but also evaluates input.
 const bh_policy judging_input = [] {
   bh_policy policy = masking;
   policy.needs = [](void *) -> std::uint32_t {
@@ -90,7 +90,7 @@ TEST_CASE(
       CHECK(w.told({"result", "result"}) == "{}");
     }
   }
-  // The server's errors are the client's.
+  // The server's errors are forwarded to the client.
   w.ask_alone("tasks/get", with_id(ids[0]));
   w.answer("m1", "error", R"({"code":-32602,"message":"Task not found: 1"})");
   CHECK(w.told({"error", "code"}) == "-32602");
@@ -303,7 +303,7 @@ TEST_CASE("a bridged request about a task is sent with its id and trace context 
   CHECK(w.sent("m1", {"params", "inputResponses"}) == R"({"k":{"action":"decline"}})");
   CHECK(w.servers["m1"].got.back().find("accept") == std::string::npos);
   reduced();
-  // A key that is new is asked for, even if the answered one is still listed.
+  // The client is asked for a new key, even if the answered key is still listed.
   w.result("m1", R"({"resultType":"complete"})");
   w.result("m1", R"({"taskId":"1","status":"input_required","inputRequests":{"k":{)"
                  R"("method":"elicitation/create","params":{"message":"Which?"}},"n":{)"
@@ -562,7 +562,7 @@ TEST_CASE("a server may ask a client of 2026-07-28 only for input that the clien
     CHECK((outcome(two, all) == two) == (request != roots));
     const bool is_form = request == form;
     CHECK((outcome(two, R"({"elicitation":{}})") == two) == is_form);
-    CHECK(outcome(one, "{}").find("which was not declared to it") != std::string::npos);
+    CHECK(outcome(one, "{}").find("that was not declared to it") != std::string::npos);
   }
   CHECK(outcome(R"({"k":)" + roots + R"(},"input\u0052equests":{"k":)" + sampling + "}",
                 R"({"roots":{}})")

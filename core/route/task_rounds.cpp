@@ -12,7 +12,7 @@ namespace {
 
 using Step = TaskRounds::Step;
 
-// Returns the text of a message with this result or error. The id is replaced later.
+// Sets *room to a message with this result or error. The id is replaced later.
 Step replace_answer(std::string *room, std::string_view member, std::string_view value) {
   room->assign(R"({"jsonrpc":"2.0","id":0,")").append(member).append("\":");
   room->append(value).append("}");

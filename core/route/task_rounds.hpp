@@ -5,10 +5,10 @@
 //  2025-11-25  tasks/result    tasks/get until the task has ended. The client is asked for the
 //                              task's input (InputRounds), which is sent with tasks/update
 //  2025-11-25  tasks/cancel    tasks/cancel, then tasks/get
-//  2026-07-28  tasks/get       tasks/get, then tasks/result if the task has ended
+//  2026-07-28  tasks/get       tasks/get, then tasks/result if the task has completed or failed
 //
-// All of them belong to one call, which is recorded once. tasks/result waits for the task for at
-// most limits.call_timeout_ms, not counting the time in which the client is asked.
+// All of these requests belong to one call, which is recorded once. tasks/result waits for the task
+// for at most limits.call_timeout_ms. This time starts again after the client has given input.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -28,8 +28,8 @@ namespace bulkhead {
 
 class TaskRounds {
  public:
-  // Limits of the pause between two requests for the state of a task. The server's pollIntervalMs
-  // is used in between.
+  // Minimum, maximum and default of the pause between two requests for the state of a task. The
+  // server's pollIntervalMs is used if it is within these limits.
   static constexpr std::uint64_t min_pause_ms = 100, max_pause_ms = 10'000, pause_ms = 1'000;
 
   struct Needs {

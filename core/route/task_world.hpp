@@ -18,7 +18,7 @@
 namespace bulkhead {
 
 struct TaskWorld : private ClientEnd {
-  // One server: the requests that it has received and that the test has not answered yet, and the
+  // One server: the requests that it has received, except those that the fixture answers, and the
   // responses to its own requests.
   struct Server {
     TaskWorld *world = nullptr;
@@ -108,7 +108,7 @@ struct TaskWorld : private ClientEnd {
     got.clear();
     ask(request(method, params));
   }
-  // Opens another connection of clients (a pipe).
+  // Opens another client connection (a pipe).
   bh_session open() {
     bh_session opened = 0;
     bh_peer peer{};
@@ -207,7 +207,7 @@ struct TaskWorld : private ClientEnd {
     }
     return text;
   }
-  // Runs the loop until a server has received another request.
+  // Runs the loop until `got` of the server contains `count` requests.
   void await(const std::string &name, std::size_t count) {
     for (int i = 0; i < 2'000 && servers.at(name).got.size() < count; ++i) reactor->poll(10);
     REQUIRE(servers.at(name).got.size() == count);

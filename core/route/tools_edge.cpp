@@ -54,7 +54,8 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
 void ToolsEdge::refuse_answer(Call &call) {
   const std::string server = call.server;
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-             "\"" + server + "\" returned invalid JSON for \"" + call.name + "\"");
+             "server \"" + server + "\" returned an invalid result for \"" + call.name +
+                 "\": it must be one JSON object, of kind BH_RESULT_OK or BH_RESULT_ERROR");
   needs_.call_answers.fail_by_server(call, code::internal_error,
                                      "server \"" + server + "\" returned an invalid response",
                                      BH_OUTCOME_ERROR);

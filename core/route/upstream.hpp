@@ -40,7 +40,7 @@ class Upstream {
   // lanes.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
-  bool requested_roots = false;      // sent roots/list although the profile declares none to it
+  bool requested_roots = false;      // sent roots/list although no roots are declared to it
 
   // True once the server has sent a request to a client over a wire that does not show which call
   // the request belongs to. From then on, each principal that sends sessionless requests gets its
@@ -50,9 +50,9 @@ class Upstream {
   // Returns true if a client with these capabilities gets its own connection. `key` is the client's
   // view key; see RequestScopes.
   bool has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept;
-  // Returns the lane for a client with these capabilities, and creates it if it does not exist. The
-  // lane belongs to this session alone if has_own_lane() returns true; otherwise it is shared.
-  // Returns null if the server is disabled or unusable.
+  // Returns the lane for a client with these capabilities, and creates it if it does not exist.
+  // `session` is the client's view key. If has_own_lane() returns true, only this key uses the
+  // lane; otherwise, the lane is shared. Returns null if the server is disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
   // Closes and removes a lane together with the other lanes of its pool. Their calls must have
   // ended. Does nothing if the lane has already been removed.
@@ -79,6 +79,7 @@ class Upstream {
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;
+  // Returns the lane that represents the server in status(), or null if there are no lanes.
   const Lane *shown_lane() const noexcept;
 
  private:

@@ -61,7 +61,7 @@ TEST_CASE("roots per client: only clients that declare roots have lanes of their
   CHECK(one->session() == 2);
   CHECK(one->caps() == kRoots);
   CHECK(two->caps() == cap::roots);
-  CHECK(w.upstream.lane_for(kRoots, 0) == plain);  // the view of no client in particular
+  CHECK(w.upstream.lane_for(kRoots, 0) == plain);  // a view that belongs to no client
 }
 
 TEST_CASE("session per client: roots are the client's unless the key says otherwise") {

@@ -1,6 +1,6 @@
 // A view is what one group of clients sees: one lane of each server, merged into one catalogue.
 // Clients with the same capabilities share a view, unless a server runs per client. In that case,
-// each session has its own view.
+// each session and each request scope (RequestScopes) has its own view.
 //
 // Owner: Views. Used on the reactor thread.
 #pragma once

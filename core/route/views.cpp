@@ -57,8 +57,8 @@ View &Views::join(Session &s) {
   const ClientCaps own_caps = s.caps & ~cap::tasks;  // tasks are declared for each request
   const std::uint64_t key = s.is_sessionless() ? s.scope : s.handle;
   const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps, key) ? key : 0;
-  // A session's capabilities never change. Sessionless requests share a scope, but each of them has
-  // its own capabilities.
+  // The capabilities of a session with its own view never change. Sessionless requests share a
+  // scope, but each of them has its own capabilities.
   View *view = views_.find(own, [&](const View &candidate) {
     if (own == 0) return candidate.caps == caps;
     return !RequestScopes::is_scope(own) || fits_scope(candidate, own_caps);

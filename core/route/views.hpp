@@ -88,8 +88,8 @@ class Views {
   // changes.
   void mark_shown(View &view);
   bool all_settled() const;
-  // Returns a message for each name that several servers offer. Servers whose lists are unknown are
-  // not considered.
+  // Returns a message for each name that several servers offer in the first view. Servers whose
+  // lists are unknown are not considered.
   std::vector<std::string> collisions();
 
   // ---- waiting for servers ----
@@ -109,8 +109,8 @@ class Views {
   void serve_ready();
 
   // ---- lazy servers ----
-  // Starts the lazy servers whose lists are unknown, unless this has been done before. Called when
-  // a client requests a list.
+  // Starts the lazy servers whose lists are unknown and that are not running. Called when a client
+  // requests a list.
   void wake_unlisted(View &view);
   // Starts the lazy servers that may offer this name. Called when a client uses a name that is not
   // listed.

@@ -34,7 +34,8 @@ void WireEdge::detach(bh_lane lane) {
 void WireEdge::closed(bh_lane lane) {
   WireLane **slot = wires_.get(lane);
   if (slot == nullptr || *slot != nullptr) {
-    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane without a request");
+    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+                      "a connector released a connection that was not being closed");
   }
   wires_.erase(lane);
   --closing_;
@@ -111,8 +112,8 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server may have finished a call that the client has cancelled, but it may send such a
-    // result at any time.
+    // The response to a cancelled or timed-out call, or one that the server has made up. If its
+    // result contains a task, the task is cancelled.
     Attribution::finished(lane, parse_number(message.id()));
     if (scan.kind == mcp::Kind::result) lane.tasks().cancel_stray(message[scan.result]);
     return;

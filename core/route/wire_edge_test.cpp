@@ -262,7 +262,7 @@ TEST_CASE("a connection counts as closing until its connector has released it") 
   w.log_lines.clear();
   w.edge.closed(handle);  // the connection is open
   w.edge.closed(handle + 1'000);
-  CHECK(w.log_lines == Texts(2, "a connector closed a lane without a request"));
+  CHECK(w.log_lines == Texts(2, "a connector released a connection that was not being closed"));
   CHECK(w.edge.find(handle) == &w.lane_a);
   CHECK(w.idle == 0);
   w.servers[0]->remove(&w.lane_a);
@@ -469,7 +469,7 @@ TEST_CASE("a server without sessions ends subscriptions/listen with notification
   cancels(listen);
   CHECK(w.exchange_table.get(number) == nullptr);
   CHECK(w.exchange_table.get(call) != nullptr);
-  // It is opened again.
+  // The listen request is sent again.
   CHECK(wait_for(*w.loop, [&] { return w.server.number_of("subscriptions/listen") != listen; }));
 }
 

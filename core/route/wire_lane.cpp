@@ -122,7 +122,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   if (given.target.connection != 0 && given.target.connection != connection_.handle()) {
     return host_.fail_call(*e.call, code::invalid_params, task_not_found, BH_OUTCOME_ERROR);
   }
-  // Requests that no policy evaluates have no members that could carry other data.
+  // A request that no policy evaluates is reduced, so that it cannot carry other data.
   const bool about_task = e.call->task == TaskRole::about;
   const bool reduces = e.method == mcp::Method::resources_unsubscribe ||
                        (about_task && (bridges || e.method != mcp::Method::tasks_update));
@@ -161,7 +161,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
   } else if (e.call->task == TaskRole::none) {
     remove_task_param(&splice, hand.message);
   }
-  // The server may ask for input while it responds, so its task is noted first.
+  // The server may send requests about the task before it responds, so the task is noted first.
   if (e.call->task == TaskRole::about) note_task(*e.call, hand.target.resolved.original_token);
   const bool has_meta = remove_client_meta(&splice, hand.message, stateless);
   e.call->answer_form = edge.answer_form();
@@ -187,7 +187,8 @@ void WireLane::send_call(Exchange &e, const CallInHand &given) {
                                : e.call->bridge != nullptr && is_task_method(e.method);
   if (repeats && !keep_for_input(*e.call, hand, caps_)) {
     return host_.fail_call(*e.call, code::invalid_params,
-                           "params.inputResponses and params.requestState are members of MCP " +
+                           "params.inputResponses and params.requestState are not allowed in this "
+                           "request: they are members of MCP " +
                                std::string(StatelessServerEdge::revision),
                            BH_OUTCOME_ERROR);
   }
@@ -252,7 +253,7 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
   if (!takes(method)) {
-    // Other methods, such as logging/setLevel, have no counterpart.
+    // logging/setLevel has no counterpart. The other methods are those for subscriptions.
     if (method != mcp::Method::logging_set_level) subscriptions_.listening().watches_changed();
     return;
   }

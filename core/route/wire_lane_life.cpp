@@ -109,11 +109,12 @@ void WireLane::reopen() {
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) reconnects_.failed();
   if (lazy() && reconnects_.exhausted()) {
-    reason_ += " (for the third time in a row; the server is not restarted until a reload)";
+    reason_ += " (for the third time in a row; calls no longer start the server: run ";
+    reason_ += "`bulkhead mcp restart " + upstream_.name() + "`)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }
-  if (!lazy() && listed_) start_grace();  // includes lists that are only remembered
+  if (!lazy() && listed_) start_grace();  // also if the listed items come from storage
   const bool wanted = !queue_.empty() && may_start_for_call();
   const bool at_once = !lazy() && was_ready && reconnects_.failures() == 1;
   if (wanted || at_once) return start_for_call();

@@ -1,5 +1,5 @@
-// Tests how a lane learns of changes at a server without sessions: resource subscriptions, and
-// lists whose changes the server reports.
+// Tests how changes at a server without sessions reach its lane: resource subscriptions, and lists
+// whose changes the server reports.
 #include "bulkhead/cpp/json_writer.hpp"
 #include "route/lane_world.hpp"
 
@@ -133,7 +133,7 @@ TEST_CASE("an acknowledgement answers the subscriptions that its request contain
   // A later acknowledgement without a resource ends its subscription.
   CHECK_FALSE(w.on("a:\"1\""));
   CHECK(w.on("b:2"));
-  w.subscribe("b:2");  // the server reports its changes already
+  w.subscribe("b:2");  // the server already reports its changes
   CHECK(w.answers.size() == 3);
   w.idle(50);
   CHECK(w.listens() == 3);

@@ -74,7 +74,7 @@ TEST_CASE("a refused server/discover costs one round trip, and the verdict is re
   CHECK(w.lane->state() == LaneState::ready);
   CHECK_FALSE(w.stateless_next());
   w.sent.clear();
-  w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0);  // the next connection does not ask again
+  w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0);  // the next connection starts with initialize
   CHECK(w.methods() == Texts{R"("initialize")"});
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a server that is silent on the probe gets initialize on the same conn
   w.lane->close();
   w.upstream->remove(w.lane);
   ServerDef def = w.def;
-  def.connect_timeout_ms = 20;  // so that the silence is 10 ms
+  def.connect_timeout_ms = 20;  // initialize is sent after half of it
   Upstream upstream(w, def);
   upstream.connector = &LaneWorld::connector;
   upstream.self = &w;
@@ -231,7 +231,7 @@ TEST_CASE("each connection that began with the probe may end on it once") {
   CHECK(w.methods() == Texts{R"("server/discover")", R"("server/discover")", R"("initialize")",
                              R"("initialize")"});
   for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::connecting);
-  // They have begun with initialize now: the usual wait follows.
+  // These connections began with initialize, so the lanes wait before the next attempt.
   for (WireLane *lane : {w.lane, other}) lane->down({BH_E_UNAVAILABLE, "exited"}, 0);
   CHECK(w.opened == 4);
   for (const WireLane *lane : {w.lane, other}) CHECK(lane->state() == LaneState::waiting);
@@ -241,7 +241,7 @@ TEST_CASE("each connection that began with the probe may end on it once") {
 TEST_CASE("a child process that hangs on the probe gets initialize first when it starts again") {
   Unknown w;
   ServerDef def = w.def;
-  def.connect_timeout_ms = 20;  // so that the silence is 10 ms
+  def.connect_timeout_ms = 20;  // initialize is sent after half of it
   const bool process = GENERATE(true, false);
   if (!process) def.type = "example-connector";
   const auto upstream = w.replaced_by(def);

@@ -227,9 +227,10 @@ void CacheBounds::work() {
       trash_.pop_back();
       lock.unlock();
       if (!remove_folder(path, ending_) && !ending_) {
-        options_.log(BH_LOG_WARN, "cannot remove the whole old cache " + path +
-                                      "; a server of another gateway may still use it; the rest is "
-                                      "removed when a gateway starts the next time");
+        options_.log(BH_LOG_WARN, "cannot remove the old cache " + path +
+                                      " completely; a server of another gateway may still be "
+                                      "using it; the rest is removed the next time a gateway "
+                                      "starts a server with a cache limit");
       }
       lock.lock();
       continue;

@@ -134,7 +134,7 @@ TEST_CASE("remove_folder() ends although a process still writes to the folder") 
   CHECK_FALSE(remove_folder(folder / "chain", never_stop, {1'000, 5}));
   for (const char *name : {"cache", "deep", "chain"})
     CHECK(remove_folder(folder / name, never_stop));
-  // The writer creates an entry whenever one is missing, so the folder is never empty for long.
+  // The writer creates entries continuously, so the removal might not end without the limits.
   fs::create_directories(folder / "used");
   const int used = ::open((folder / "used").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   std::atomic<bool> done{false};

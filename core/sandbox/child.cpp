@@ -53,7 +53,7 @@ constexpr const char *namespace_limit_files[] = {
     "/proc/sys/user/max_pid_namespaces",    "/proc/sys/user/max_net_namespaces",
     "/proc/sys/user/max_ipc_namespaces",    "/proc/sys/user/max_uts_namespaces",
     "/proc/sys/user/max_cgroup_namespaces", "/proc/sys/user/max_time_namespaces"};
-// The share of the user's pending signals and message queue memory that a server can use.
+// A server can use 1/user_share of the user's pending signals and message queue memory.
 constexpr rlim_t user_share = 4;
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -387,7 +387,7 @@ void set_share(ChildPlan *plan, int what) {
   if (limit.rlim_cur != RLIM_INFINITY) set_limit(plan, what, limit.rlim_cur / user_share);
 }
 
-// This is well below the gateway's own limit. The kernel counts each user's descriptors that are in
+// Well below the gateway's own limit. The kernel counts each user's descriptors that are in
 // transit over sockets. A process cannot send descriptors while this count exceeds its own limit,
 // so a server is blocked long before the gateway is.
 constexpr std::uint64_t most_descriptors = 16'384;
@@ -521,8 +521,8 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   default_signals();
   close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
-  // The parent may have exited before prctl(). In a PID namespace, getppid() always returns 0; the
-  // server then reads end-of-file from its standard input.
+  // The parent may have exited before prctl(). In a PID namespace, getppid() cannot detect this, as
+  // it always returns 0. The server then reads end-of-file from its standard input.
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
   ::setsid();
   if (plan->namespaces) {

@@ -35,8 +35,8 @@ enum class SpawnStep : int {
 };
 
 // Returns true for errors by which the kernel reports that it, or its configuration, does not
-// support or permit something. Other errors may be temporary: something is used up, perhaps by a
-// server.
+// support or permit something. Other errors may be temporary: for example, a server may have used
+// up a resource.
 constexpr bool means_unsupported(int error) noexcept {
   return error == EPERM || error == EACCES || error == EINVAL || error == ENOSYS ||
          error == EOPNOTSUPP || error == EAFNOSUPPORT || error == EROFS || error == ENOENT ||
@@ -90,7 +90,7 @@ struct ChildGroup {
 bool enter_group(const ChildGroup &group) noexcept;
 
 // The progress of a start. Before `identified`, the child's pid is unknown and the child
-// temporarily changes the gateway's own process, so only one start at a time may be in this phase.
+// temporarily changes the gateway's dumpable flag, so only one start may be in this phase.
 // At `viewed`, all steps that the kernel might not support have succeeded. At `over`, both programs
 // are running or the start has failed, and the child no longer uses the plan.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
@@ -120,8 +120,8 @@ struct ChildPlan {
   // If true, the start fails if an IPC or UTS namespace cannot be created, even if the kernel does
   // not support or permit it.
   bool ipc_needed = false;
-  bool ipc_limit_is_zero = false;  // whether the administrator has forbidden one of them
-  // Returns true if this error of creating one of them means that later starts will fail as well.
+  bool ipc_limit_is_zero = false;  // whether an administrator has forbidden one of the namespaces
+  // Returns true if this error from creating an IPC or UTS namespace will recur at later starts.
   bool lacks_ipc(int number) const noexcept {
     return means_unsupported(number) || (number == ENOSPC && ipc_limit_is_zero);
   }
@@ -131,11 +131,13 @@ struct ChildPlan {
   const char *scratch_options = nullptr;  // mount options of tmpfs
   int init_image = -1, exit_report = -1;
 
-  bool confined = false;            // if true, apply the members below and set no_new_privs
+  // If true, apply the members up to `processes`, drop all capabilities and set no_new_privs. If
+  // false, apply only memory_bytes.
+  bool confined = false;
   int landlock = -1;                // a ruleset, or -1
   bool writable_processes = false;  // whether /proc is writable, as far as the kernel permits
   const sock_fprog *filter = nullptr;
-  std::uint64_t memory_bytes = 0, processes = 0;  // 0: leave the limit unchanged
+  std::uint64_t memory_bytes = 0, processes = 0;  // 0: unchanged; processes: with namespaces
 
   pid_t parent = 0;
   // The descriptors above 2 that the child needs, in ascending order. The child first closes all
@@ -151,7 +153,7 @@ struct ChildPlan {
   pid_t pid = -1;
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
-  const char *volatile what = nullptr;  // the target of the mount that failed
+  const char *volatile what = nullptr;  // the mount target, or `cwd`, at which the start failed
   volatile int processes_error = 0;     // the errno value if /proc could not be mounted
   volatile bool groups_failed = false;
   // The errno values of namespaces that could not be created.
@@ -168,8 +170,8 @@ struct ChildPlan {
 };
 
 // Starts the child. Returns when both the server's program and child_init.c are running, or after a
-// failure. After a failure, `phase` has not reached `over`. `pid` and `pidfd` are those of the
-// first process. If `pidfd` is not -1, the caller must reap the process, even after a failure.
+// failure. Does not set the phase `over`. `pid` and `pidfd` are those of the first process. If
+// `pidfd` is not -1, the caller must reap the process, even after a failure.
 //
 // All signals are blocked during the call. The kernel kills the child when the calling thread
 // exits, so that thread must live as long as the child should. Other threads continue to run during

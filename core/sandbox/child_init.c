@@ -109,7 +109,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Kills all children. Only this process reaps them, so none of their pids can be reused before. */
+/* Kills all children. Only this process reaps them, so their pids cannot have been reused. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);

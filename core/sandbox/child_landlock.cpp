@@ -26,8 +26,8 @@ class Rules {
     OwnedFd file(
         static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
     if (!file) return;
-    // A file system that does not respond. Without a rule of its own, only the rules for its parent
-    // folders apply to it.
+    // fstat() fails if the file system does not respond. Then only the rules for the parent folders
+    // apply to the path.
     struct stat info{};
     if (::fstat(file.get(), &info) != 0) return;
     rules.paths.push_back({file.get(), rights});

@@ -14,7 +14,8 @@ namespace bulkhead {
 //
 // Without `mounts`, the rules grant access entry by entry, to everything except the hidden paths. A
 // folder that contains a hidden path then cannot be listed, and files created in it later cannot be
-// opened. `cache` and /tmp are writable. If a path in /tmp is hidden, only TMPDIR is writable.
+// opened. `cache`, which contains TMPDIR, is writable. /tmp is also writable unless it contains a
+// path that is hidden or has fewer rights.
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache);
 
 }  // namespace bulkhead

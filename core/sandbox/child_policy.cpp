@@ -119,7 +119,7 @@ Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view
     return fail(BH_E_INVALID, who + "not a JSON object");
   ChildPolicy policy;
   if (const char *wrong = read_definition(root, &policy)) {
-    return fail(BH_E_INVALID, who + "\"" + wrong + "\" is missing or has an invalid value");
+    return fail(BH_E_INVALID, who + "\"" + wrong + "\" has an invalid value");
   }
   return policy;
 }

@@ -151,7 +151,7 @@ class Planner {
   }
 
   // Hides the secrets in the home directory that the definition's HOME names. The server may have
-  // chosen where it leads, so it uncovers nothing.
+  // chosen where the path leads, so it must not make anything visible.
   void add_servers_home() {
     if (!policy_.home.starts_with('/') || policy_.home.size() >= PATH_MAX) return;
     const PathWalk walk = walk_path(policy_.home, &hidden_budget_);
@@ -265,8 +265,8 @@ class Planner {
     add_cover(real);
   }
 
-  // Ensures that a file of the gateway stays hidden if another program replaces it, as editors do:
-  // its folder is mirrored even if a folder that contains it is granted.
+  // Keeps a file of the gateway hidden if another program replaces it, as editors do: mirrors the
+  // file's folder. If exactly that folder is granted for writing, only adds a note.
   void keep_from_replacements(const std::string &file) {
     const std::string folder = parent_of(file);
     const ViewStep *step = nearest_step(steps_, folder);
@@ -348,7 +348,7 @@ class Planner {
     }
   }
 
-  // The parent folders of `file` must not contain links.
+  // None of the parent components of `file` may be a link.
   void show_package(const std::string &file, bool certainly) {
     if (!is_covered(file)) return;
     const auto [folder, wanted] = folder_of_program(file, certainly, homes_, hidden_.all(),
@@ -373,10 +373,10 @@ class Planner {
 
   // ---- paths that the definition names --------------------------------------------------------
 
-  // Finds the folders that servers can change or could change earlier, so that no link in them is
-  // followed, regardless of the order in which the paths are named. For each name that is a link,
-  // this includes the link's own folder: before a server replaced the named file by a link, the
-  // name may have granted that folder.
+  // Finds the folders that servers can change or could change earlier, so that no link out of them
+  // is followed, regardless of the order in which the paths are named. If a named path is a link,
+  // possible_ includes the link's folder: the link may have been created by a server that was
+  // granted the folder when the path still was a file.
   void find_changeable(const std::vector<Named> &named) {
     for (const Named &name : named) {
       const std::string &end = name.walk.end;
@@ -397,7 +397,7 @@ class Planner {
     }
   }
 
-  // Returns true if the path may be granted. Otherwise, the reason is added to ignored_.
+  // Returns true if the path may be granted. Otherwise, ignored_ gets the reason if it matters.
   bool may_follow(const Named &name, bool code) {
     const PathWalk &walk = name.walk;
     if (walk.links.empty()) return true;
@@ -419,8 +419,8 @@ class Planner {
     return false;
   }
 
-  // Returns true if the gateway may search the folder of a named path. Otherwise, it could not find
-  // hidden paths in it, and the reason is added to ignored_.
+  // Returns true if the gateway may search a named folder, or the folders on the way to a named
+  // path. Otherwise, it could not find hidden paths there, and ignored_ gets the reason.
   bool may_search(const PathWalk &walk) {
     const bool folder = walk.exists && is_folder(walk.end);
     const std::string &closed = folder ? walk.end : walk.closed;
@@ -576,9 +576,9 @@ class Planner {
   HomeFolders homes_;
   // The first `gateways_walks_` of hidden_.walks() do not come from the server's definition.
   std::size_t gateways_walks_ = 0;
-  WalkBudget hidden_budget_, named_budget_;  // for paths to hide, and for those that are named
-  // The folders that servers can change. `possible_` also contains those that a link in the
-  // definition's paths may have replaced.
+  WalkBudget hidden_budget_, named_budget_;  // for paths to hide, and for named paths
+  // The folders that servers can change. `possible_` also contains the folders of named paths that
+  // are links; see find_changeable().
   LinkRule certain_, possible_;
   std::set<std::string> excluded_places_;  // see excluded_places()
   ViewSteps steps_;

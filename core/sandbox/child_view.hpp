@@ -52,7 +52,7 @@ struct ViewStep {
   bool instead = false;  // for bind: the source is a different folder, mounted over `path`
   bool writable = false;
   bool folder = true;
-  bool make = false;               // the target is in a folder that an earlier step hides
+  bool make = false;               // the target is in a folder that an earlier step replaces
   bool holds = false;              // for empty_folder: later steps create entries in it
   bool pin = false;                // for bind: mounted onto itself; see pin_parents()
   bool needed = false;             // for bind: the server must not start without it
@@ -67,9 +67,9 @@ struct ChildView {
   std::vector<std::string> ignored;  // named paths that are not granted, each with a reason
   std::vector<std::string> notes;    // notes for the operator, as complete sentences
   // Hidden paths and home directories in a scratch folder. With mounts, the scratch folder hides
-  // them, so there are no steps for them.
+  // them, so steps that would only hide them are omitted.
   std::vector<std::string> in_scratch;
-  // Targets of links that the server can remove. They must stay hidden at later starts; see
+  // Hidden targets of links that a server can remove. They must stay hidden at later starts; see
   // ViewRequest::also_hidden.
   std::vector<std::string> keep_hidden;
   std::string refused;  // if not empty, the server must not start, for this reason

@@ -46,7 +46,7 @@ TEST_CASE("a data file that a server turns into a program shows nothing beside i
     }
   }
   const bool covered = p.policy.mode == Mode::strict || name != ".config/tool.json";
-  CHECK(p.notes("of the folder ") == covered);
+  CHECK(p.notes("its program may need the folder ") == covered);
 }
 
 TEST_CASE("a server cannot enlarge the visible part of a project in a folder that it can change") {
@@ -104,8 +104,8 @@ TEST_CASE("a program in or around a hidden path is shown alone") {
     CHECK_FALSE(p.reaches(p.at(name)));
     CHECK_FALSE(p.shows(p.at(name)));
   }
-  CHECK(p.notes("of the folder " + p.at(".fly")));
-  CHECK(p.notes("of the folder " + p.at(".ssh")));
+  CHECK(p.notes("its program may need the folder " + p.at(".fly")));
+  CHECK(p.notes("its program may need the folder " + p.at(".ssh")));
 }
 
 TEST_CASE("programs of honest users are shown with the files that they need") {

@@ -211,7 +211,7 @@ TEST_CASE("code behind the user's links has only its real path, at which its sec
   CHECK(p.view.ignored.empty());
   CHECK(p.grants(data, false));
   CHECK(p.grants(p.at("tools"), false));
-  // It is not part of the mirror of its folder.
+  // The gateway's file is not part of the mirror of its folder.
   CHECK(p.kind(data + "/mcp") == Kind::mirror);
   CHECK_FALSE(p.shows(data + "/mcp/gateway.json"));
   std::vector<std::string> links;
@@ -311,7 +311,7 @@ TEST_CASE("a server is not started if it is unknown where a hidden path leads") 
   CHECK(p.view.refused.starts_with("it is not known where " + name + " leads"));
 }
 
-// Each look-up of a path that is not deep visits all of its folders for each of them.
+// The look-up of a path that is not deep visits a quadratic number of folders (HiddenPaths::add()).
 TEST_CASE("deep hidden paths that do not exist do not use up the budget") {
   Place p;
   p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);

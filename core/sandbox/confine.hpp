@@ -27,13 +27,13 @@ struct PathRule {
   enum class Access : std::uint8_t {
     read,          // read files and list folders below the path
     read_execute,  // also execute programs there (for exec roles)
-    read_write,    // also create, change and remove files and folders; no device nodes
+    read_write,    // read, create, change and remove files and folders; no device nodes
     device,        // read and write an existing device file, for example /dev/null
   };
-  std::string path;  // used if `fd` < 0; ignored if it does not exist
+  std::string path;  // used if `fd` < 0; ignored if it does not exist or is inaccessible
   int fd = -1;       // used instead of `path`; borrowed until confine() returns
   Access access = Access::read;
-  bool links = true;  // false: `path` must not contain symbolic links
+  bool links = true;  // false: `path` is ignored if it contains symbolic links
 };
 
 // The parts of a confinement. Tests omit some of them to show the effect of each part.
@@ -57,8 +57,9 @@ struct Confinement {
   // Nonexistent paths are skipped.
   std::vector<std::string> hide;
 
-  // If false, the process gets an empty network namespace. Inherited sockets still work there, but
-  // socket() fails, socketpair() creates only stream and seqpacket pairs, and Landlock rejects TCP.
+  // If false, the process gets an empty network namespace, and Landlock rejects TCP. Inherited
+  // sockets still work. Without `exec`, socket() fails (except for Unix sockets, if allowed below)
+  // and socketpair() creates only stream and seqpacket pairs.
   bool network = false;
   // The TCP ports to which the process may connect; used only with `network`. If empty, all ports
   // are allowed. The kernel does not restrict addresses, nor does it restrict UDP, which name
@@ -115,8 +116,8 @@ std::vector<PathRule> library_paths();
 // Returns the paths needed for name resolution and certificate verification.
 std::vector<PathRule> network_config_paths();
 
-// Closes all descriptors except 0, 1, 2 and those in `keep`. Async-signal-safe, except that it
-// sorts a copy of `keep`.
+// Closes all descriptors except 0, 1, 2 and those in `keep`. Not async-signal-safe, because it
+// allocates a copy of `keep`.
 void close_other_descriptors(std::span<const int> keep);
 
 // Clears the environment and overwrites the strings that the kernel shows in /proc/PID/environ.

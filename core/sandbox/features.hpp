@@ -20,9 +20,9 @@ struct Features {
   bool cgroups = false;
 };
 
-// Tests each feature in a short-lived child process. This takes about a millisecond and changes
-// nothing outside the child. Must be called on the control thread. During the call, no other thread
-// may wait for child processes.
+// Tests each feature. Tests that would change the calling process run in short-lived child
+// processes. This takes about a millisecond. Must be called on the control thread. During the call,
+// no other thread may wait for child processes.
 Features probe_features();
 
 // Returns one line per feature, for example "landlock: ABI 7" or "seccomp: yes".

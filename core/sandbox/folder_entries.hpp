@@ -11,8 +11,8 @@
 namespace bulkhead {
 
 // Calls `use` for each entry (std::filesystem::directory_entry). Returns false if there may be
-// further entries, which could not be read. A range-for over a directory_iterator would throw then.
-// A folder that does not exist has no entries.
+// further entries that could not be read. (A range-for over a directory_iterator would throw.) A
+// folder that does not exist has no entries.
 template <class Use>
 bool for_each_entry(const std::string &folder, Use use) {
   std::error_code error;

@@ -38,7 +38,8 @@ bool GrantRecord::insert(char kind, std::string_view path) {
   return true;
 }
 
-// Returns true if the limits permit one more folder. Otherwise, records what has no room.
+// Returns true if the limits permit one more folder. Otherwise, records in full_ or full_folders_
+// that a limit has been reached.
 bool GrantRecord::has_room(std::string_view folder) {
   const std::string *outer = nullptr;  // the outermost recorded folder that contains the folder
   for (const std::string &other : folders_) {
@@ -64,7 +65,7 @@ bool GrantRecord::has_room(std::string_view folder) {
   return false;
 }
 
-// Notices that the file is a different one, or has lost entries, since it was last seen.
+// If the file has been replaced or truncated since it was last used, calls forget_file().
 void GrantRecord::compare(const struct stat &info) {
   const std::pair found{info.st_dev, info.st_ino};
   const bool known = identity_ != std::pair<dev_t, ino_t>{};
@@ -124,9 +125,9 @@ void GrantRecord::parse(std::string_view text) {
   }
 }
 
-// Returns true if the definition names a path in a folder that has reached its limit. A link in
-// such a folder is never followed out of it, so the path's end tells. A path that does not exist
-// counts as well, because its end is unknown.
+// Returns true if the definition names a path in a folder that has reached its limit. Checking the
+// real path is sufficient, because links in such a folder are never followed out of it. Also
+// returns true if a path does not exist, because its real path is unknown.
 bool GrantRecord::names_full_folder(const ViewRequest &request) const {
   if (full_folders_.empty() || request.policy == nullptr) return false;
   const ChildPolicy &policy = *request.policy;

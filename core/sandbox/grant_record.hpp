@@ -2,19 +2,19 @@
 // symbolic link in such a folder may have been created by a server, even by one that is no longer
 // configured, and is followed only within the folder (link_rule.hpp).
 //
-// If a link to a credential is in such a folder, its target is remembered as well. It stays hidden
-// after a server has removed the link.
+// If a link to a credential is in such a folder, the link's target is recorded as well and stays
+// hidden after a server has removed the link.
 //
 // A server can cause any number of entries by links within a folder that it can change. Their
-// number is therefore limited for each such folder. When the limit is reached, links are followed
-// only within their own folder by servers that name a path in that folder. Other servers are
-// unaffected.
+// number is therefore limited for each such folder. If a server names a path in a folder that has
+// reached the limit, links in all of that server's paths are followed only within their own folder.
+// Other servers are unaffected.
 //
 // The file contains entries: "w" and a folder, "f" and a folder that has reached its limit, or "h"
 // and a hidden path. There is a NUL byte before and after each entry, so an incomplete entry does
-// not affect the next one. Several processes may
-// append to it at the same time. If the file is deleted or replaced while a gateway runs, the
-// gateway writes all entries that it knows again. To forget everything, delete it while none runs.
+// not affect the next one. Several processes may append to the file at the same time. If the file
+// is deleted or replaced while a gateway runs, the gateway writes all entries that it knows again.
+// To remove all entries, delete the file while no gateway runs.
 //
 // Owner: a Spawner. Must be used on one thread.
 #pragma once
@@ -33,10 +33,10 @@ namespace bulkhead {
 
 class GrantRecord {
  public:
-  // Maximum number of folders that are not inside another one, and of the bytes of their paths. If
-  // there are more, links are followed only within their own folder.
+  // Maximum number of folders that are not inside another one, and maximum total length of their
+  // paths. If there are more, links are followed only within their own folder.
   static constexpr std::size_t most = 4096, most_bytes = 1u << 20;
-  // The same for the recorded folders inside one of them.
+  // The same limits for the recorded folders inside one such folder.
   static constexpr std::size_t most_inside = 256, most_inside_bytes = 64u << 10;
   // Maximum number of hidden paths; further ones are not remembered. The limit is separate because
   // a server can create many links.
@@ -55,8 +55,9 @@ class GrantRecord {
   void add_to(ViewRequest *request);
   // Returns why the last call of add_to() could not read the file, or an empty string.
   const std::string &problem() const noexcept { return problem_; }
-  // Remembers a view before its server starts. If this fails, the entries are in effect until the
-  // process ends, and the next call writes them to the file.
+  // Records the folders and hidden paths of a view. Must be called before the view's server starts.
+  // If writing the file fails, the entries are in effect until the process ends, and the next call
+  // tries to write them again.
   Result<void> add(const ChildView &view);
 
  private:

@@ -1,5 +1,6 @@
-// The paths that a view hides. A path is hidden together with every symbolic link that leads to it
-// and with the links' targets, even if these do not exist yet. Must be used on one thread.
+// The paths that a view hides. If a path is a symbolic link, the link and all further links up to
+// its target are hidden, and so is the target, even if it does not exist yet. Links to a parent
+// folder are not hidden. Must be used on one thread.
 #pragma once
 
 #include <set>
@@ -16,36 +17,38 @@ namespace bulkhead {
 
 class HiddenPaths {
  public:
-  // The arguments are borrowed. `places` may be null. The budget limits the paths that are resolved
-  // in order to hide something. If one of them fails, the server must not start, because something
-  // may not be hidden.
+  // The arguments are borrowed. `places` may be null. The budget limits the resolution of paths to
+  // hide. If it is exceeded (WalkBudget::failed), the server must not start, because a path may not
+  // be hidden.
   HiddenPaths(const HomeFolders &homes, KnownPlaces *places, WalkBudget *budget)
       : homes_(homes), places_(places), budget_(budget) {}
 
   // Adds a path, which need not exist. Ignores the home directories of the gateway and folders that
-  // contain one. If a link leads to a required path, only the link is added. If a folder may not be
-  // searched, it is added as well. Returns the real path if it exists and is to be covered, or the
-  // folder that may not be searched, or an empty string.
+  // contain one. If a link leads to a required path, only the link is added. If a folder on the way
+  // may not be searched, the folder is added as well. Returns the path that the caller must cover:
+  // the real path if it exists, or the folder that may not be searched, or an empty string if there
+  // is nothing to cover.
   std::string add(const std::string &path);
-  // Does not hide this path, its real path, or a folder that contains one of them as the target of
-  // a link. The real path is ignored if `rule` rejects the links in the path.
+  // Adds a path and its real path to the required paths; see is_required(). The real path is not
+  // added if `rule` rejects a link in the path.
   void require(const std::string &path, const LinkRule &rule);
-  // Returns true if a path must not be hidden because a link leads to it, which a server may have
-  // created: it is a home directory, a system folder, a file in one that all users may read, or a
-  // required path, or it contains a home directory or a required path.
+  // Returns true if a path must not be hidden merely because a link leads to it, since a server may
+  // have created the link. This applies to home directories, required paths, folders that contain
+  // one of these, system folders, and files in system folders that all users may read.
   bool is_required(const std::string &path) const;
-  // Treats this folder like a home directory when it is mirrored.
+  // Treats this folder like a home directory when folders are mirrored (folders_to_mirror()).
   void add_top(const std::string &folder) { tops_.push_back(folder); }
 
-  // All hidden paths. Their parent folders contain no links.
+  // All hidden paths. None of their parent components is a link.
   const std::set<std::string> &all() const noexcept { return all_; }
-  // Also the folders in these home directories that several programs share.
+  // All hidden paths, and the folders in `homes` that several programs share (shared_at_home()).
   std::set<std::string> all_and_shared(const std::vector<std::string> &homes) const;
-  // Returns true if a path is such a folder.
+  // Returns true if a path is a folder in a home directory that several programs share.
   bool is_shared(const std::string &path) const;
-  // Folders outside the home directories to which a folder in a home directory is a link.
+  // The folders from add_top(), and folders outside the home directories that are the targets of
+  // links in a home directory.
   const std::vector<std::string> &tops() const noexcept { return tops_; }
-  // The walks of hidden paths that contain links.
+  // The walks of those hidden paths that may contain links.
   const std::vector<PathWalk> &walks() const noexcept { return walks_; }
 
   // Returns true if a path leads through symbolic links to a home directory or a hidden path and
@@ -61,7 +64,7 @@ class HiddenPaths {
  private:
   struct Place {
     std::string path;
-    std::size_t known;  // the length of `path` up to its first component that may not exist
+    std::size_t known;  // length of `path` up to and including the first component not looked up
   };
   Place look_up(const std::string &path) const;
   std::string add_linked(const std::string &path);

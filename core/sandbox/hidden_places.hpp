@@ -1,4 +1,4 @@
-// Lists the paths that every server's sandbox hides, and the paths in /run that it shows.
+// Lists the paths that a server's sandbox hides, and the paths in /run that it shows.
 // docs/hidden-places.md contains the same tables.
 #pragma once
 

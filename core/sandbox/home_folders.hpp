@@ -36,11 +36,11 @@ class HomeFolders {
   bool contain(const std::string &path) const;
   // Returns true if the path is a home directory or contains one.
   bool are_within(const std::string &path) const;
-  // Returns the same, but ignores the home directory from the server's definition. A path is left
-  // visible only for this reason, because a server can choose the other one.
+  // Like are_within(), but ignores the home directory from the server's definition. A server can
+  // choose that directory, so it must not exempt a path from being hidden.
   bool of_gateway_are_within(const std::string &path) const;
-  // If the path begins with a name of a home directory that contains symbolic links, returns it
-  // with the home directory's real path.
+  // If the path begins with a home directory's name that contains symbolic links, replaces that
+  // name with the home directory's real path. Returns other paths unchanged.
   std::string with_real_home(const std::string &path) const;
 
  private:

@@ -79,8 +79,8 @@ void keep_programs(const std::vector<std::string> &programs, const MountTable &m
   if (names.empty()) return;
   notes->push_back("it cannot change " + names +
                    ", because the gateway runs its program and plugins from there, or would run "
-                   "plugins that are created there; if the server needs to change it, use another "
-                   "folder for them");
+                   "plugins that are created there; if the server needs to change these "
+                   "paths, install the gateway and its plugins in another folder");
 }
 
 }  // namespace bulkhead

@@ -75,8 +75,8 @@ struct LandlockRules {
 
 // Creates a ruleset for landlock_restrict_self(). The descriptor is close-on-exec. Rights that this
 // kernel does not support are omitted. In a rule for a regular file, rights that apply only to
-// folders are omitted as well. Returns BH_E_UNSUPPORTED if there is no Landlock, or BH_E_IO if the
-// kernel rejects a rule; the error message names the rule.
+// folders are omitted as well. Returns BH_E_UNSUPPORTED if the kernel supports none of the rights
+// in `fs`, `net` and `scope`, or BH_E_IO if it rejects the ruleset or a rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
 // Adds a rule to a ruleset that has not been applied. `rights` must be included in the ruleset's

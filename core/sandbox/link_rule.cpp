@@ -30,7 +30,7 @@ void LinkRule::identify_folders() const {
   }
 }
 
-// Returns those of the folders that are equal to this folder of the walk or contain it.
+// Returns the changeable folders that are equal to this folder of the walk or contain it.
 std::set<LinkRule::Identity> LinkRule::around(const PathWalk &walk, std::size_t folder) const {
   identify_folders();
   std::set<Identity> out;

@@ -1,8 +1,8 @@
 // Determines which symbolic links in a definition's paths may be followed.
 //
-// A server can replace everything in a folder that it can change by a link. If such a link were
-// followed when the server, or another one, starts, it would receive the link's target. Therefore,
-// a link in such a folder is followed only if the target is in the same folder.
+// If a server can change a folder, it can replace anything in it with a link. If such a link were
+// followed at the next start of this or another server, that server would gain access to the link's
+// target. Therefore, a link in such a folder is followed only if the target is in the same folder.
 //
 // Folders are compared by device and inode, so another mount or another name of the same folder is
 // recognized. A LinkRule must be used on one thread.
@@ -24,15 +24,16 @@ class LinkRule {
  public:
   // Adds a folder that a server can change.
   void add(std::string folder);
-  // Follows no link that leaves its folder, because it is unknown which folders servers can change.
+  // Rejects every link that leads out of its folder. Used if it is unknown which folders servers
+  // can change.
   void distrust_all() { distrust_all_ = true; }
 
   // Returns a link of `walk` that must not be followed, or null if there is none.
   const PathWalk::Link *rejected(const PathWalk &walk) const;
   // Returns true if a server can change this link of `walk`.
   bool can_change(const PathWalk &walk, const PathWalk::Link &link) const;
-  // Returns the outermost folder around a folder, or the folder itself, that a server may be able
-  // to change. Returns an empty string if there is none.
+  // Returns the outermost of `folder` and its parents that a server can change, or an empty string
+  // if there is none. After distrust_all(), returns `folder`.
   std::string outermost(const std::string &folder) const;
 
  private:

@@ -251,7 +251,7 @@ TEST_CASE("a record that is full or cannot be written has a safe effect") {
 
 namespace {
 
-// While it exists, this process can open no file.
+// Prevents this process from opening files while the object exists.
 class NoDescriptors {
  public:
   NoDescriptors() {

@@ -17,7 +17,7 @@ NamedFolder resolve_named_folder(const std::string &path, const ViewRequest &req
   if (walk.given_up || !walk.closed.empty()) {
     return {{},
             path + " leads through a symbolic link, and " +
-                (walk.closed.empty() ? "it is not known where to"
+                (walk.closed.empty() ? "its target cannot be determined"
                                      : walk.closed + " cannot be searched")};
   }
   if (!walk.exists) {

@@ -23,8 +23,8 @@ struct NamedFolder {
 // any time, so it must be opened with open_without_links().
 NamedFolder resolve_named_folder(const std::string &path, const ViewRequest &request);
 
-// Opens a path with O_PATH. Fails with ELOOP if the path contains a symbolic link. A kernel older
-// than 5.6 cannot check this, so it opens no path (ENOSYS).
+// Opens a path with O_PATH. Fails with ELOOP if the path contains a symbolic link. Always fails
+// with ENOSYS on kernels older than 5.6, which cannot check this.
 OwnedFd open_without_links(const std::string &path);
 
 }  // namespace bulkhead

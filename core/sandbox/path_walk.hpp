@@ -1,7 +1,8 @@
 // Resolves a path one component at a time and reports each symbolic link on the way. Thread-safe.
 //
-// Servers can create deep folders and long chains of links, so the number of components is limited,
-// for each path and for all paths of a view, and the cost of a walk is linear in it.
+// Servers can create deep folders and long chains of links. The number of components is therefore
+// limited, both for each path and for all paths that share a WalkBudget. The cost of a walk is
+// linear in this number.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +13,7 @@
 
 namespace bulkhead {
 
-// Limits the components of several walks.
+// Limits the total number of components of several walks.
 struct WalkBudget {
   static constexpr std::size_t most = 32'768;
   std::size_t left = most;
@@ -26,31 +27,31 @@ struct PathWalk {
     std::size_t above = 0;  // index of its parent; the index of "/" is 0
   };
   struct Link {
-    std::string at;          // the link itself; its parent folders contain no links
+    std::string at;          // path of the link; none of its parent components is a link
     std::string target;      // as it was read
-    bool last = false;       // no component of the path followed the link
+    bool last = false;       // whether no components of the path remained after the link
     std::size_t folder = 0;  // index of the folder that contains it
   };
   static constexpr std::size_t most_links = 40;  // the kernel's limit
   static constexpr std::size_t most_components = 512;
 
-  std::vector<Folder> folders;  // those that were passed
+  std::vector<Folder> folders;  // the folders on the way, starting with "/"
   std::vector<Link> links;      // in the order in which they are followed
-  // The path without links. If it does not exist, the components after the first one that is
-  // missing are appended unchanged.
+  // The path without links. If it does not exist, the components after the first missing one are
+  // appended as text.
   std::string end;
   std::size_t innermost = 0;  // index of the last existing folder of `end`
-  // A folder that may not be searched, or whose look-up failed for another reason than a missing
-  // entry, so it is unknown what it contains; or empty.
+  // The folder in which a look-up failed although the entry may exist, for example because the
+  // folder may not be searched. Empty if there is none.
   std::string closed;
   // False also if a folder may not be searched, or if there are more than most_links links.
   bool exists = false;
-  // It is unknown where the path leads: it has too many components, or this process lacks
-  // resources. `exists` is false, and `end` is a folder on the way.
+  // It is unknown where the path leads: the path is too long or has too many components, or this
+  // process lacks resources. `exists` is false, and `end` is a path on the way.
   bool given_up = false;
 };
 
-// `path` must be absolute. Without a budget, only this path is limited.
+// `path` must be absolute. Without a budget, only the limits for a single path apply.
 PathWalk walk_path(const std::string &path, WalkBudget *budget = nullptr);
 
 }  // namespace bulkhead

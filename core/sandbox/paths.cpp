@@ -69,8 +69,8 @@ bool is_unreachable(const std::string &path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0) return false;
   if (errno == EACCES) {
-    // If the path itself can be opened, its parents can be searched. Then only a FUSE file system
-    // of another user rejects fstat(), also for root.
+    // If the path itself can be opened, its parents can be searched. Then only another user's FUSE
+    // file system rejects fstat(), even for root.
     const OwnedFd fd(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
     return fd && ::fstat(fd.get(), &info) != 0;
   }

@@ -10,7 +10,7 @@ namespace bulkhead {
 
 // Cache folders in the home directory. Each server has private caches so that it cannot plant a
 // program in another server's cache. `own` is the name of the private cache. `kept` lists the parts
-// of the original folder that remain readable.
+// of the original folder that remain readable ("*": all of its folders).
 struct PrivateCache {
   std::string_view at, own;
   std::array<std::string_view, 3> kept;

@@ -20,8 +20,8 @@ enum class FileKind : std::uint8_t { data, script, executable };
 FileKind kind_of_file(const std::string &path);
 
 // Returns the folder that a program file needs at run time: its package, including the modules that
-// it imports. The search for the package stops at the home directories and, unless it is empty, at
-// the folder `limit`, which contains the file.
+// it imports. The search for the package stops at the home directories and at the folder `limit`,
+// which must contain the file. If `limit` is empty, only the home directories stop the search.
 std::string code_root(const std::string &file, const std::vector<std::string> &homes,
                       const std::string &limit = {});
 

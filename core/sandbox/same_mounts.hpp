@@ -10,20 +10,20 @@ namespace bulkhead {
 
 class MountTable {
  public:
-  // The most mounts that are read, which is also the kernel's default limit (fs.mount-max).
+  // Maximum number of mounts that are read; equal to the kernel's default limit (fs.mount-max).
   static constexpr std::size_t most = 100'000;
 
   // Parses the text of /proc/PID/mountinfo. Ignores lines that it cannot parse.
   static MountTable parse(std::string_view text);
   static MountTable of_this_process();
-  // How many times of_this_process() could not read the whole table. While this number does not
-  // change, the tables are complete.
+  // Returns how often of_this_process() has failed to read the whole table. If two calls return the
+  // same number, the tables read between them are complete.
   static std::size_t failures() noexcept;
 
-  // A mount that shows a path, or a folder that contains it or is in it.
+  // Another path at which a file or folder, or a part of the folder, is visible.
   struct Other {
     std::string at;      // the other path
-    std::string inside;  // the part that it shows, without links: the path or one in it
+    std::string inside;  // what is visible there: the original path, or a path inside it
   };
   // Returns the other paths of a file or folder, which must be absolute and without links. With
   // `visible`, omits those that a later mount hides.

@@ -55,8 +55,9 @@ std::vector<seccomp::AllOf> any_of_values(unsigned argument,
 }
 
 void add_files(CallList &list, const SeccompOptions &options) {
-  // Landlock checks the paths and rights of these calls. Calls that Landlock does not check are
-  // omitted: chmod, chown, utimensat and setxattr by path.
+  // Of these calls, Landlock checks those that open, create, remove, rename or truncate files.
+  // Calls that change attributes by path are omitted, because Landlock does not check them: chmod,
+  // chown, utimensat and setxattr.
   list.allow(
       {__NR_openat,    __NR_openat2,         __NR_close,           __NR_close_range, __NR_read,
        __NR_write,     __NR_readv,           __NR_writev,          __NR_pread64,     __NR_pwrite64,

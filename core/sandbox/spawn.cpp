@@ -130,6 +130,36 @@ bool is_namespace_step(SpawnStep step) {
          step == SpawnStep::network || step == SpawnStep::init;
 }
 
+// Returns what the start was doing at this step, for error messages.
+const char *action_of(SpawnStep step) {
+  switch (step) {
+    case SpawnStep::clone:
+      return "creating its process";
+    case SpawnStep::identity:
+      return "mapping its user and group IDs";
+    case SpawnStep::ipc:
+      return "creating its IPC or UTS namespace";
+    case SpawnStep::mounts:
+      return "making its mounts private and read-only";
+    case SpawnStep::network:
+      return "configuring its loopback interface";
+    case SpawnStep::limits:
+      return "setting its resource limits";
+    case SpawnStep::privileges:
+      return "dropping its privileges";
+    case SpawnStep::landlock:
+      return "applying its Landlock rules";
+    case SpawnStep::filter:
+      return "installing its system call filter";
+    case SpawnStep::descriptors:
+      return "redirecting its standard streams";
+    case SpawnStep::init:
+      return "starting its init process";
+    default:
+      return "starting its program";
+  }
+}
+
 }  // namespace
 
 bool is_limited_to_zero(const char *file) {
@@ -222,7 +252,9 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
   const int shared = ::fcntl(launch->plan.pidfd, F_DUPFD_CLOEXEC, 3);
   if (shared < 0) {
     const int number = errno;
-    bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + bh::error_name(number));
+    bh::fail(error, BH_E_LIMIT,
+             launch->who() + "cannot be started: its process descriptor cannot be duplicated: " +
+                 bh::error_name(number));
   }
   // The child has its own copies of these descriptors.
   for (OwnedFd *fd : {&launch->child_in, &launch->child_out, &launch->child_err, &launch->landlock})
@@ -315,9 +347,9 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
         return bh::fail(error, BH_E_UNSUPPORTED,
                         who + incomplete_sandbox("namespaces (" + why + ")"));
       }
-      return bh::fail(error, options_.require ? BH_E_UNSUPPORTED : BH_E_UNAVAILABLE,
-                      who + "cannot be started: " + why + " (step " +
-                          std::to_string(static_cast<int>(plan.failed)) + " of its start)");
+      return bh::fail(
+          error, options_.require ? BH_E_UNSUPPORTED : BH_E_UNAVAILABLE,
+          who + "cannot be started: " + why + " (while " + action_of(plan.failed) + ")");
   }
   if (number == ENOENT) {
     // The program may be a script whose interpreter is missing or hidden in the sandbox.

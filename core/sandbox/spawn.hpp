@@ -66,7 +66,8 @@ struct SpawnOptions {
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
   // Called by spawn(), reap() or the event loop after a part has been added to missing().
   std::function<void()> on_missing;
-  // Logs one line for the operator. The text never contains credentials.
+  // Logs one line for the operator. The text never contains credentials. Also called on a private
+  // thread; see CacheBounds.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
 
@@ -91,16 +92,17 @@ class Spawner {
   std::size_t size() const noexcept { return children_.size(); }
   // Returns the parts of a sandbox that are unavailable, as stable identifiers: namespaces,
   // ipc-namespace, uts-namespace, own-proc, landlock-files, landlock-scopes, process-limit and
-  // memory-group. process-limit is reported only if the gateway runs as root, because no other
-  // limit counts root's processes. memory-group is reported only for a server with a memory limit.
-  // A part is added when the first child needs it.
+  // memory-group. process-limit is reported if a server cannot join its control group, or if the
+  // gateway runs as root and has no control groups, because no other limit counts root's processes.
+  // memory-group is reported only for a server with a memory limit. A part is added when the first
+  // child needs it.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
   struct Launch;  // a start in progress
   struct Child {
     pid_t pid = -1;       // 0: unknown
-    OwnedFd pidfd;        // a duplicate of the caller's descriptor
+    OwnedFd pidfd;        // the caller of spawn() has a duplicate
     OwnedFd exit_report;  // receives the server's exit status
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
@@ -147,7 +149,7 @@ class Spawner {
   std::unique_ptr<CacheBounds> caches_;
   bool proven_ = false;         // whether a child has completed its namespace steps
   bool record_failed_ = false;  // whether it was logged that the record cannot be written
-  bool record_unread_ = false;  // the same for reading
+  bool record_unread_ = false;  // whether it was logged that the record cannot be read
   bool folder_named_ = false;   // whether the start folder warning was logged
   Slots<Child> children_;
   // Must be destroyed before children_: its destructor joins the threads that use the plans.

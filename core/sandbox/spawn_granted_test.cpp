@@ -121,7 +121,7 @@ TEST_CASE("links that a server can create are not followed at its next start") {
   }
   CHECK(run.results.size() == 4);
   CHECK(std::count_if(w.log.begin(), w.log.end(), [](const std::string &line) {
-          return line.find("; it is not granted") != std::string::npos;
+          return line.find(": access to a path is not granted: ") != std::string::npos;
         }) == 2);
 }
 

@@ -381,7 +381,7 @@ TEST_CASE("a credential stays hidden if the gateway may not search its folder") 
   CHECK(run.later("read:" + secret) == "ENOENT");
 }
 
-// A FUSE file system that only the user 12345 may use, also if root asks. No process serves it.
+// A FUSE file system that only the user 12345 may use, not even root. No process serves it.
 class ForeignFuse {
  public:
   explicit ForeignFuse(const std::string &at)

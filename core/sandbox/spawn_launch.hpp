@@ -37,9 +37,9 @@ struct Spawner::Launch {
 
 // Returns true if an administrator has set the limit in this file in /proc/sys to zero.
 bool is_limited_to_zero(const char *file);
-// Returns true if later starts will fail with the same error of a namespace step, because the
-// kernel, or its configuration, does not support namespaces. The kernel reports ENOSPC both if an
-// administrator has set their number to zero and if too many exist.
+// Returns true if this error of a namespace step will recur at later starts, because the kernel, or
+// its configuration, does not support namespaces. The kernel reports ENOSPC both if an
+// administrator has set the limit for namespaces to zero and if too many exist.
 bool is_lasting(int error);
 
 // Moves a descriptor to a number above 2. Otherwise, calling dup2() for a standard descriptor could

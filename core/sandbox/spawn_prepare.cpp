@@ -143,7 +143,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   }
   record_failed_ = !recorded;
   for (const std::string &path : launch.view.ignored) {
-    log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
+    log(BH_LOG_WARN, "server \"" + launch.server + "\": access to a path is not granted: " + path);
   }
   for (const std::string &note : launch.view.notes) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + note);
@@ -220,7 +220,7 @@ void Spawner::choose_folder(Launch &launch) {
       // On failure, start in "/", which contains no project files.
       if (launch.cwd.empty()) launch.cwd = "/";
     }
-    // Prevents Python from searching the working directory for modules before its own folders.
+    // Prevents Python from searching the working directory for modules.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };

@@ -245,7 +245,7 @@ TEST_CASE("a child can be killed during its start, and its input is kept until t
     INFO(mode + ": " + run.error);
     CHECK(end.how == BH_CHILD_KILLED);
   }
-  // A start that does not reach a step says nothing about the machine.
+  // A part is not missing just because a start was killed before it needed the part.
   const auto &missing = w.spawner->missing();
   CHECK(std::find(missing.begin(), missing.end(), "own-proc") == missing.end());
   if (!spawner_goes) {
@@ -299,7 +299,7 @@ TEST_CASE("a server with an invalid definition is not started") {
 
 namespace {
 
-// Limits this process's descriptors to those that are open and `more` others, while it exists.
+// While the object exists, this process can open only `more` further descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t more) {

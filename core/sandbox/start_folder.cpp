@@ -158,7 +158,7 @@ std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   return next_word(*runner.options, args, at);
 }
 
-// Returns true for names like "python3.13t" (free threads) and "python3-dbg".
+// Returns true for names like "python3.13t" (free-threaded build) and "python3-dbg".
 bool is_python(std::string_view command) {
   for (const std::string_view name : {"python", "pypy"}) {
     if (!command.starts_with(name)) continue;

@@ -54,9 +54,9 @@ class Starters {
   bool prepare();
   // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // Queues a plan. The plan is borrowed until its phase is `over`, and it stays in the list until
-  // next_finished() returns it or forget() removes it. Returns false if no thread is available and
-  // none can be created.
+  // Queues a plan. The plan is borrowed until its phase is `over` and either next_finished() has
+  // returned it or forget() has removed it from the list of finished plans. Returns false if there
+  // is no thread and none can be created.
   bool start(ChildPlan *plan);
   ChildPlan *next_finished() noexcept;  // returns null if no finished plan is left
   void forget(ChildPlan *plan) noexcept;

@@ -22,18 +22,20 @@ struct Isolated {
 Isolated own_namespaces(int flags);
 int own_user_namespace();  // creates only the user namespace
 
-// Hides paths in a private mount namespace. Each path is masked by /dev/null or by an empty,
-// read-only, inaccessible folder. Mount changes do not propagate to other namespaces.
+// Hides paths in the current mount namespace, which must be private to this process. Each path is
+// masked by /dev/null or by an empty, read-only, inaccessible folder. Skips nonexistent paths.
+// Mount changes do not propagate to other namespaces.
 int hide_paths(const std::vector<std::string> &paths);
 
 int become(uid_t user, gid_t group);  // sets all IDs and drops all supplementary groups; root only
 // Prevents executed programs from regaining capabilities. Has no effect on a process without
 // capabilities.
 int drop_bounding_set();
-// Clears the other capability sets, except for the bits in `keep`.
+// Clears all capability sets other than the bounding set. The permitted and effective sets keep the
+// bits in `keep`.
 int drop_capabilities(std::uint64_t keep);
 
-// Lowers the soft and hard limits; a limit that is already lower is kept.
+// Sets the soft and hard limits to `value`, or to the current hard limit if that is lower.
 int limit(int resource, std::uint64_t value);
 
 }  // namespace bulkhead::steps

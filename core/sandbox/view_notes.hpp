@@ -18,7 +18,7 @@ inline std::string unresolved(const std::string &path) {
 
 // `shown` is the part of the folder `wanted` that is visible with a program.
 inline std::string note_of_program(const std::string &wanted, const std::string &shown) {
-  return "of the folder " + wanted + ", it can read only " + shown +
+  return "its program may need the folder " + wanted + ", but it can read only " + shown +
          ", because the folder contains or is in a path that is hidden from servers, or servers "
          "can change a part of it; if the program needs more, name the files and folders in "
          "sandbox_paths.read";
@@ -32,7 +32,7 @@ inline std::string note_of_system_home(const std::string &home) {
 
 inline std::string note_of_home(const std::string &home, bool link) {
   return "its HOME " + home + " is not treated as a home directory, because " +
-         (link ? "a server can change a symbolic link in it"
+         (link ? "a server can change a symbolic link in this path"
                : "it is, contains, or is in a path that is hidden from servers") +
          "; set HOME to a separate folder";
 }

@@ -19,16 +19,17 @@ using ViewSteps = std::map<std::string, ViewStep, std::less<>>;
 // or for its nearest parent. Returns null if there is none.
 const ViewStep *nearest_step(const ViewSteps &steps, std::string_view path);
 
-// Returns the folders to mirror so that the places in them stay hidden: every folder in a top that
-// contains a place, and of the other places only the nearest parent. `tops` are the home
-// directories, and the targets of links in them.
+// Returns the folders to mirror so that `places` stay hidden. For a place in one of `tops`, these
+// are all folders between them, including the top. For other places, it is only the nearest
+// existing parent. `tops` are the home directories, and other folders that are treated like them.
 std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
                                         const std::set<std::string> &places);
 
-inline constexpr std::size_t most_mirrored = 4096;  // visible entries of a mirrored folder
+inline constexpr std::size_t most_mirrored = 4096;  // maximum visible entries of a mirrored folder
 
 // Adds steps that show the entries of a mirrored folder, except sockets, hidden paths that are not
-// named links, and entries that have a step. Returns how many more than most_mirrored there are.
+// named links, and entries that have a step. Returns the number of entries beyond most_mirrored,
+// which are not shown.
 std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
                         const std::set<std::string> &named_links, ViewSteps *steps);
 

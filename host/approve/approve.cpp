@@ -63,8 +63,8 @@ bool gateway_uses(const std::string &file) {
   });
 }
 
-// Asks a question on the terminal. Discards input that was typed before the question. Only "y" and
-// "yes" count as approval.
+// Asks a question on the terminal. Discards input that was typed before the question. Returns true
+// for "y", "Y" and "yes".
 bool ask(const std::string &question) {
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");
@@ -250,8 +250,8 @@ class Approving {
     std::string text = "\n" + std::to_string(left_) + " not approved.";
     if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
       text +=
-          " Standard input is not a terminal: run this in a terminal, add --yes, or approve\n"
-          "a server exactly as shown above with `bulkhead approve --hash SHA256 -- NAME`.";
+          " Standard input or output is not a terminal: run this in a terminal, add --yes, or\n"
+          "approve a server exactly as shown above with `bulkhead approve --hash SHA256 -- NAME`.";
     }
     write_stdout(text + "\n");
     return exit_failed;

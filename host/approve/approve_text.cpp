@@ -193,7 +193,7 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
     line(&out, "also", text);
   }
   if (!entry.variables.empty()) {
-    line(&out, "reads", joined(entry.variables) + " of your environment");
+    line(&out, "reads", joined(entry.variables) + " from your environment");
   }
   line(&out, "sha256", entry.digest);
   describe_known(&out, known);

@@ -23,8 +23,8 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known);
 // Describes a server as a JSON object. Credentials are masked as described in approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The tools of a server that was started for the first time. `findings` contains an entry of the
-// form "TOOL: ID" for each piece of suspicious text in their definitions.
+// The tools that a server listed when it was started for review. `findings` contains an entry of
+// the form "TOOL: ID" for each piece of suspicious text in the tools' definitions.
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

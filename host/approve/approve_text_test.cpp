@@ -46,7 +46,7 @@ TEST_CASE("F10 command, arguments and working directory are shown verbatim, valu
   CHECK(has(text, "\"NINE\" = 123***\n"));
   CHECK(has(text, "\"TAKEN\" = \"${env:AWS_SECRET_ACCESS_KEY}\"\n"));
   CHECK(has(text, "\"MIXED\" = ***${GH_TOKEN}\n"));
-  CHECK(has(text, R"(reads      "AWS_SECRET_ACCESS_KEY", "GH_TOKEN" of your environment)"));
+  CHECK(has(text, R"(reads      "AWS_SECRET_ACCESS_KEY", "GH_TOKEN" from your environment)"));
   CHECK(has(text, "\"timeout\" = 60000\n"));
   CHECK(has(text, weather().digest));
   CHECK(has(text, "in a sandbox that hides credentials"));
@@ -66,7 +66,7 @@ TEST_CASE("F10 a URL is shown verbatim, with the data that is sent to it") {
   CHECK(has(text, "url        \"https://x.example/mcp?token=${env:GH_TOKEN}\"\n"));
   CHECK(has(text, "\"X-Key\" = can***\n"));
   CHECK(has(text, "\"Authorization\" = Bearer can***\n"));
-  CHECK(has(text, "reads      \"GH_TOKEN\" of your environment"));
+  CHECK(has(text, "reads      \"GH_TOKEN\" from your environment"));
   CHECK(has(text, "are sent to this address"));
   CHECK_FALSE(has(text, "sandboxed"));
   CHECK_FALSE(has(text, "canary"));

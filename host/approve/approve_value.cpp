@@ -63,8 +63,8 @@ std::string masked_piece(std::string_view text, bool *shows) {
 }
 
 // Splits a value into references and literal text. For example, "a${NAME:-x}b" leads to the calls
-// literal("a"), reference("NAME", "x", true) and literal("b"). A reference with an invalid name is
-// treated as literal text.
+// literal("a"), reference("${NAME:-x}", "NAME", "x", true) and literal("b"). A reference with an
+// invalid name is treated as literal text.
 template <typename Literal, typename Reference>
 void each_piece(std::string_view value, Literal literal, Reference reference) {
   while (!value.empty()) {

@@ -1,5 +1,5 @@
-// Formats the values in a server definition for approval. Programs and their arguments are shown
-// unchanged. `env` values and credentials are masked.
+// Formats the values in a server definition for approval. `env` values are always masked. Programs,
+// arguments, URLs and headers are shown unchanged, except that credentials in them are masked.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 namespace bulkhead::program {
 
 // Masks an `env` value. References such as ${env:NAME} are shown. All other text, including the
-// defaults of references, is replaced by "***". If the first such piece of text is longer than 8
-// characters, its first three characters are also shown. An empty value becomes "\"\"". Hidden
+// defaults of references, is replaced by "***". The first three characters of the first piece of
+// text that is longer than 8 characters are also shown. An empty value becomes "\"\"". Hidden
 // characters are written as \u escapes.
 std::string masked_value(std::string_view value);
 

@@ -30,7 +30,7 @@ class Notifier {
   Notifier(const Notifier &) = delete;
   Notifier &operator=(const Notifier &) = delete;
 
-  // Shows a notification for each request that was not passed to the previous call. Does not wait
+  // Shows a notification for each request that was not passed to an earlier call. Does not wait
   // for notify-send. If notify-send cannot be started, returns an error message the first time this
   // happens. Otherwise returns an empty string.
   std::string show(const std::vector<SeenQuestion> &questions);

@@ -321,7 +321,7 @@ void add_pins(CLI::App &app, Arguments &to) {
           "--hash", to.hash,
           "Approve only if the tool's hash begins with these digits (at least 8; one tool)")
       ->type_name("HASH");
-  add("forget", "Delete pins; the server's next tool list is approved automatically",
+  add("forget", "Delete pins; without TOOL, the server's next tool list is approved automatically",
       run_pins_forget, "bulkhead pins forget github", applies);
 }
 

@@ -23,20 +23,20 @@ struct Arguments {
   bool verbose = false;                  // also print log lines to standard error
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
-  // serve: do not listen on any address; serve only local clients (`bulkhead stdio`, `tools`,
-  // `call`)
+  // serve: do not listen on any address; serve only local clients (shared/local_clients.hpp)
   bool no_listen = false;
   bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
-  std::string server;  // tools, resources, prompts
-  std::string name, call_arguments;  // name: call; mcp: the server's name
+  std::string server;  // tools, resources, prompts, calls, pins
+  std::string name, call_arguments;  // name: call; mcp, logs: the server's name
   std::string write_to;              // import
   std::string policy_file;           // policy explain, policy test; "-": standard input
   std::string project;               // empty: the project file in the working directory
   bool no_project = false;           // ignore project files
-  std::vector<std::string> names;  // approve, revoke: servers (empty: all in the file); pins: tools
+  // approve, revoke: servers (empty: all in the file); warm: servers (empty: all); pins: tools
+  std::vector<std::string> names;
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
-  bool all = false;                               // revoke, pins
+  bool all = false;                               // revoke, pins, calls
   std::string question;      // approvals allow, deny, revoke: the request's ID or a prefix of it
   bool for_tool = false;     // approvals allow
   bool for_session = false;  // approvals allow
@@ -48,7 +48,7 @@ struct Arguments {
   bool folder = false;   // import: also import the files in the working directory
   bool force = false, json = false, origin = false;
   McpArguments mcp;         // mcp
-  RecordArguments records;  // inspect, timeline, calls, audit verify
+  RecordArguments records;  // inspect, timeline, calls, audit verify, policy replay, logs
 };
 
 // A command with its options and subcommands, for completion.

@@ -88,8 +88,9 @@ void add_records(CLI::App &app, Arguments &to) {
   calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
   calls->add_option("-s,--server", to.server, "Show only calls to this server")->type_name("NAME");
   calls
-      ->add_option("-t,--tool", to.records.tool,
-                   "Show only calls to this tool (its name on the server, or its listed name)")
+      ->add_option(
+          "-t,--tool", to.records.tool,
+          "Show only calls to this tool (its name on the server, or the name that clients see)")
       ->type_name("NAME");
   calls
       ->add_option("--client", to.records.client,

@@ -15,7 +15,7 @@ inline constexpr const char *file_type = "FILE";  // the placeholder for file ar
 struct RecordArguments {
   std::string sql, file;    // file: empty for the files in the profile's state directory
   bool schema = false;      // inspect
-  std::string since;        // timeline, calls
+  std::string since;        // timeline, calls, policy replay
   std::string layers;       // timeline
   std::string trace;        // timeline, calls
   std::string client;       // calls: a claimed name or a process name

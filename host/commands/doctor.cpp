@@ -1,5 +1,5 @@
 // Implements `doctor`, which checks the machine, the configuration, running gateways and servers,
-// and explains how to fix each problem. `bulkhead-relay doctor` does the same inside a guest.
+// and explains how to fix each problem. `bulkhead-relay doctor` checks a guest's connection.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
+#include "profile/layer.hpp"
 #include "sandbox/features.hpp"
 #include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
@@ -38,7 +39,7 @@ namespace {
 using bh::json::member_text;
 
 constexpr std::size_t longest_name = 64;  // of a tool; many clients reject longer names
-// Tool descriptions that are shorter than this (in bytes) cause a warning.
+// Tool descriptions of at most this many bytes cause a warning.
 constexpr std::size_t good_description = 10;
 constexpr std::size_t named_at_most = 5;
 
@@ -225,27 +226,44 @@ class Doctor {
                        });
   }
 
+  // Returns advice about a server that is disabled for this reason here.
+  static std::string advice_here(std::string_view reason) {
+    if (reason.starts_with(kNotApproved))
+      return "`bulkhead approve` shows the servers of a project file.";
+    if (reason.starts_with(kWrongDefinition)) {
+      return "All other servers are available. Correct the definition; `bulkhead reload` applies "
+             "it to a running gateway.";
+    }
+    return "All other servers are available. Correct this in the gateway's environment, and "
+           "restart the gateway.";
+  }
+
+  // Returns advice about a server that is disabled for this reason only in a running gateway.
+  static std::string advice_there(std::string_view reason) {
+    if (reason.starts_with(kNotApproved)) return "`bulkhead reload` applies approvals.";
+    if (reason.starts_with(kWrongDefinition)) {
+      return "If the definition was corrected, run `bulkhead reload`. If it contains variables, "
+             "restart the gateway with the correct values: the gateway reads variables from its "
+             "own environment, not from this shell.";
+    }
+    return "The gateway reads variables from its own environment, not from this shell. Restart the "
+           "gateway with the variable set.";
+  }
+
   // Reports the servers that are disabled for a reason other than `disabled` in the profile, here
   // or in a running gateway.
   void disabled_servers(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       const std::string &reason = server.disabled_reason;
       if (!server.disabled || reason.empty()) continue;
-      doubtful("server " + server.name + " is disabled: " + printable(reason),
-               reason.starts_with("not approved")
-                   ? "`bulkhead approve` shows the servers of a project file."
-                   : "All other servers are available. Correct this in the gateway's environment, "
-                     "and restart the gateway.");
+      doubtful("server " + server.name + " is disabled: " + printable(reason), advice_here(reason));
     }
     for (const ServerDef &server : profile.servers) {
       const auto there = disabled_there_.find(server.name);
       if (server.disabled || there == disabled_there_.end()) continue;
       doubtful("server " + server.name +
                    " is disabled in the running gateway: " + printable(there->second),
-               there->second.starts_with("not approved")
-                   ? "`bulkhead reload` applies approvals."
-                   : "The gateway reads variables from its own environment, not from this shell. "
-                     "Restart the gateway with the variable set.");
+               advice_there(there->second));
     }
   }
 

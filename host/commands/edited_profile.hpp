@@ -52,7 +52,7 @@ Result<EditedProfile> open_profile(const std::string &path);
 // gateway itself.
 std::vector<std::string> own_addresses(const Arguments &arguments, const std::string &path);
 
-// Both functions print that the profile was not changed, and why. They return exit_failed.
+// Both functions print why the profile was not changed, and return exit_failed.
 int profile_unchanged(const std::string &path, const std::vector<std::string> &lines);
 int profile_unchanged(const std::string &path, const Error &error);
 // If a gateway with this profile is running, prints how to apply the change.

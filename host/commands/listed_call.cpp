@@ -34,10 +34,10 @@ Result<ResolvedTool> find_listing_server(const std::vector<KnownTools> &all, con
   const auto &found = listing_it.empty() ? possible : listing_it;
   if (found.size() == 1) return found.front();
   if (found.empty()) {
-    return fail(BH_E_INVALID, "no server in the profile has a tool with the listed name " +
+    return fail(BH_E_INVALID, "no server in the profile has a tool that clients see as " +
                                   shown_name(listed) + "; add \"server\" to the call");
   }
-  return fail(BH_E_INVALID, "several servers can have a tool with the listed name " +
+  return fail(BH_E_INVALID, "several servers can have a tool that clients see as " +
                                 shown_name(listed) + ": " + shown_name(found[0].server) + ", " +
                                 shown_name(found[1].server) + "; add \"server\" to the call");
 }

@@ -17,8 +17,8 @@ namespace bulkhead::program {
 
 struct ListedCall {
   std::string call;  // the call with `server` and the tool's original name
-  // Says how the name was resolved, or that the profile does not have the server, or that the
-  // server does not have the tool.
+  // How the name was resolved, or that the profile has no such server, or that the server lists no
+  // such tool.
   std::vector<std::string> notes;
 };
 

@@ -14,7 +14,8 @@
 
 namespace bulkhead::program {
 
-// The plugin is configured but never started.
+// The plugin is configured but never started. The const functions, except warnings(), id() and
+// name(), must be called only after load() has succeeded.
 class LonePolicy {
  public:
   // Loads and configures the plugin. Returns one line for each error.

@@ -14,7 +14,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Returns how the profile uses each plugin, for example as "transports.http" or "type stdio".
+// Returns how the profile uses each plugin, for example "transports.http" or "servers of type
+// stdio".
 std::map<std::string, std::string> uses_of(const Profile &profile) {
   std::map<std::string, std::string> out;
   const auto add = [&](const std::string &plugin, const std::string &what) {

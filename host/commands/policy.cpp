@@ -112,7 +112,10 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
     const std::string_view answer = mcp::member(*said, event);
     const std::string wanted = member_text(line, decision), by = member_text(line, rule);
     if (wanted.empty() && by.empty()) return "";
-    if (answer.empty()) return "the call has no \"result\"";
+    if (answer.empty()) {
+      return "no decision about the response: the call has no \"result\", or its request is "
+             "blocked or requires approval";
+    }
     // A test case may specify only the last segment of a rule ID.
     const std::string is = member_text(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);

@@ -33,7 +33,7 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
 
-// Adds a line for each string in the array that is shown, such as "  note: ...".
+// Adds a line such as "  note: ..." for each string in the array that `shown` selects.
 void add_lines(std::string_view json, std::string_view member, std::string_view what,
                const ShownNotes &shown, std::string *out) {
   const std::string_view array = mcp::member(json, member);

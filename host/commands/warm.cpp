@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::uint64_t download_ms = 600'000;
 
-// Removes all servers that are not in `names` from the profile. If `names` is empty, keeps all
-// servers. Returns the first name that the profile does not contain, or an empty string.
+// Removes the tools plugins, the telemetry plugins and all servers that are not in `names` from the
+// profile. If `names` is empty, keeps all servers. Returns the first name that the profile does not
+// contain, or an empty string.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
   profile.telemetry.clear();  // there are no client calls to record

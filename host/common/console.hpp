@@ -37,7 +37,8 @@ class Console {
   std::string progress_;
 };
 
-// Writes the whole text to standard output. Returns false if the reader has closed it.
+// Writes the whole text to standard output. Returns false if that fails, for example because the
+// reader has closed it.
 bool write_stdout(std::string_view text);
 bool stdout_is_terminal() noexcept;
 

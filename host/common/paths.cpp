@@ -122,6 +122,9 @@ Result<void> make_private_dir(const std::string &path) {
   if (::lstat(path.c_str(), &info) != 0) {
     return fail(BH_E_INTERNAL, describe_errno(path, errno));
   }
+  if (S_ISLNK(info.st_mode)) {
+    return fail(BH_E_INTERNAL, path + " is a symbolic link, which is not allowed");
+  }
   if (!S_ISDIR(info.st_mode)) return fail(BH_E_INTERNAL, path + " is not a folder");
   if (info.st_uid != ::geteuid()) return fail(BH_E_INTERNAL, path + " belongs to another user");
   if ((info.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0) {

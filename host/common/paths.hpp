@@ -39,18 +39,19 @@ std::vector<std::string> own_program_files();
 // profiles.
 std::vector<std::string> control_dirs();
 
-// Creates the directory and its missing parents with mode 0700. Returns an error if the directory
-// exists and is a symbolic link, belongs to another user or is accessible to others.
+// Creates the directory and its missing parents with mode 0700. If the directory exists and is
+// accessible to others, changes its mode to 0700. Returns an error if it is a symbolic link or
+// belongs to another user.
 Result<void> make_private_dir(const std::string &path);
 
-// Returns an absolute path without "..", or the path unchanged if it contains none or a folder in
-// front of one does not exist. A link in front of ".." decides which folder is meant; after this,
-// no later change of that link has an effect. Links after the last ".." are not resolved.
+// Returns an absolute path without "..". Returns the path unchanged if it contains no ".." or if a
+// folder before a ".." does not exist. Symbolic links before the last ".." are resolved, so later
+// changes to them have no effect. Links after the last ".." are not resolved.
 std::string without_parent_steps(const std::string &path);
 
-// Removes ".." from the variables of the environment that the functions above use; see
-// without_parent_steps(). If a folder in front of ".." is missing, removes it as text. Must be
-// called before other threads exist.
+// Removes ".." from the environment variables that the functions above use; see
+// without_parent_steps(). If a folder before a ".." does not exist, the ".." is removed without
+// accessing the file system. Must be called before other threads exist.
 void remove_parent_steps_from_environment();
 
 // Resolves symbolic links and "." and "..". Returns the path unchanged if it does not exist.

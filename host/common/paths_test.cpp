@@ -27,7 +27,7 @@ TEST_CASE("a link in front of .. in a variable has no effect after the start") {
     ::setenv(name, (at + "/missing/../conf").c_str(), 1);
     remove_parent_steps_from_environment();
     CHECK(std::getenv(name) == at + "/conf");
-    // A path without .. and a relative one stay as they are.
+    // A path without ".." and a relative path are not changed.
     for (const std::string &same : {at + "/link/conf", std::string("../conf")}) {
       ::setenv(name, same.c_str(), 1);
       remove_parent_steps_from_environment();

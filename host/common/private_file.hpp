@@ -11,8 +11,8 @@
 namespace bulkhead::program {
 
 // Reads a regular file that only this user can access. Returns BH_E_NOT_FOUND if the file does not
-// exist, BH_E_DENIED if it belongs to another user or is accessible to others, and BH_E_LIMIT if it
-// is larger than `most` bytes.
+// exist, BH_E_DENIED if it is not a regular file, belongs to another user or is accessible to
+// others, and BH_E_LIMIT if it is larger than `most` bytes.
 Result<std::string> read_private(const std::string &path, std::size_t most);
 
 enum class Existing : std::uint8_t { replace, keep };

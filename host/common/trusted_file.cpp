@@ -16,7 +16,12 @@ namespace {
 
 std::string untrusted(const struct stat &info, const std::vector<uid_t> &owners) {
   if (std::find(owners.begin(), owners.end(), info.st_uid) == owners.end()) {
-    return "is owned by user " + std::to_string(info.st_uid) + ", not root";
+    std::string permitted;
+    for (const uid_t owner : owners) {
+      permitted += permitted.empty() ? "" : " or ";
+      permitted += owner == 0 ? "root" : "user " + std::to_string(owner);
+    }
+    return "is owned by user " + std::to_string(info.st_uid) + "; the owner must be " + permitted;
   }
   const bool sticky_folder = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky_folder) {

@@ -78,12 +78,11 @@ std::string banner(const BannerFacts &facts) {
     if (url.empty() && shown.starts_with("http")) url = shown;
   }
   if (!facts.metrics.empty()) out += "  Metrics   http://" + facts.metrics + "/metrics\n";
-  out +=
-      "  Config    " +
-      (facts.config.empty()
-           ? "none; using the builtin servers http and files (`bulkhead import` finds your servers)"
-           : printable(tilde(facts.config))) +
-      "\n";
+  out += "  Config    " +
+         (facts.config.empty()
+              ? "none; using the builtin servers (`bulkhead import` finds your servers)"
+              : printable(tilde(facts.config))) +
+         "\n";
   if (!facts.project.empty()) out += "  Project   " + printable(tilde(facts.project)) + "\n";
   const std::string state = tilde(facts.state_dir);
   if (!facts.log_file.empty()) {

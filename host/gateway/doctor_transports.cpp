@@ -144,11 +144,12 @@ class GuestSockets {
       return findings_.good(name_ + ": " + tilde(path) +
                             " is left from an earlier run and will be replaced");
     }
-    findings_.bad(name_ + ": " + tilde(path) +
-                      (error == 0 ? " is in use by another program"
-                                  : " exists and cannot be checked: " + bh::error_name(error)),
-                  "Stop that program, or choose another path: a gateway does not replace a socket "
-                  "that is in use.");
+    findings_.bad(
+        name_ + ": " + tilde(path) +
+            (error == 0 ? " is in use by another program"
+                        : " exists and cannot be checked: " + bh::error_name(error)),
+        "If a program uses this socket, stop the program or choose another path: a gateway "
+        "does not replace a socket that is in use.");
   }
 
   // Returns false, and adds a finding, if no socket can be created at this path.

@@ -40,8 +40,8 @@ class GatewayFront {
   // `owner` owns the watch (see Reactor).
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener for gateway.metrics_listen. Returns an empty descriptor if no address is
-  // configured. With `stdio` or --no-listen, several gateways may have the same configuration, so
-  // an address that is already in use only causes a warning.
+  // configured. With `stdio` or --no-listen, several gateways may have the same configuration, so a
+  // failure, for example because the address is already in use, only causes a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
   // Prints the banner, followed by the log lines that were held back. Called as soon as the gateway
   // is listening.
@@ -64,7 +64,7 @@ class GatewayFront {
   const std::string config_, state_dir_;
   std::string project_;
   std::string metrics_;                // TCP address of /metrics
-  std::string http_id_, http_config_;  // of the first HTTP transport
+  std::string http_id_, http_config_;  // of the first transport
   const std::vector<std::string> notes_;
   const int parent_pid_;
   const bool no_listen_;

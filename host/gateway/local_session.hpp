@@ -1,7 +1,7 @@
 // An MCP client inside this program, for commands that send a few requests and exit.
 //
 // Used on one thread, with one request at a time. A call returns when the response arrives, the
-// request times out, or a signal requests a stop.
+// request times out, the connection is lost, or a signal requests a stop.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,8 @@ class SupervisedGateway {
     socket_ = front_.open_service_socket();
     if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
     if (local_clients_) local_clients_->add_to(profile_);
-    // All input from the service socket is parsed in the control compartment.
+    // Requests for /metrics are parsed in the control compartment, which exists only if there is a
+    // service socket.
     if (socket_ != nullptr) {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
       if (!metrics) return front_.give_up(metrics.error());

@@ -39,8 +39,8 @@ class CallFilter {
   // for names that were shortened. Returns true if a tool was added.
   bool add_shortened(const RecordedNames &recorded);
 
-  // Returns a sentence about the first given name that is neither recorded nor the name of a server
-  // in `servers`. It includes similar names.
+  // Returns an error message for the first given name that is neither recorded nor the name of a
+  // server in `servers`. The message suggests similar names.
   std::optional<std::string> unknown_name(const RecordedNames &recorded,
                                           const std::vector<std::string> &servers) const;
 

@@ -72,8 +72,9 @@ std::string note_of(sqlite3_stmt *row) {
   return out;
 }
 
-// Returns the beginning of the call's arguments, or of the other parameters if there are none. They
-// were masked when they were recorded; shown_json() also makes hidden characters visible.
+// Returns the beginning of the call's arguments, or of all parameters if there are no arguments.
+// Credentials were masked when the call was recorded; shown_json() also makes hidden characters
+// visible.
 std::string arguments_of(sqlite3_stmt *row) {
   const std::string params = text_value(row, request);
   if (!mcp::valid_json(params)) return visible_text(masked_text(params), max_argument_bytes);
@@ -293,8 +294,8 @@ int run_calls(const Arguments &arguments) {
   if (!since) return complain(since_usage, exit_usage);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // Only the newest files are read, because they contain at least `limit` rows. Each chain's files
-  // are read from oldest to newest, so rows are read in ascending ID order.
+  // Only the newest files are read, even if fewer than `limit` rows in them match. Each chain's
+  // files are read from oldest to newest, so rows are read in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);

@@ -6,9 +6,9 @@
 
 namespace bulkhead::program {
 
-// Loads the library. After that, the functions in sqlite3.h can be called. Calling them earlier
-// terminates the process with an error message. Returns BH_E_NOT_FOUND if the library is not
-// installed. Thread-safe. Repeated calls are cheap.
+// Loads the library. Returns BH_E_NOT_FOUND if it is not installed. Must be called before the
+// functions in sqlite3.h: they also load the library, but terminate the process with an error
+// message if it is not installed. Thread-safe. Repeated calls are cheap.
 Result<void> load_sqlite();
 
 }  // namespace bulkhead::program

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "connector-vsock/dial.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
@@ -26,7 +27,7 @@ using connector_vsock::AddressKind;
 
 constexpr int connect_wait_ms = 5'000;
 constexpr std::size_t oversize = 1'100'000;
-// Minimum length of a tool description in bytes. Shorter descriptions cause a warning.
+// Tool descriptions of at most this many bytes cause a warning.
 constexpr std::size_t good_description = 10;
 
 class Doctor {
@@ -145,7 +146,9 @@ class Doctor {
     }
     const bool accepted =
         connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::accepted;
-    return accepted ? std::string() : "the reply to " + said + " was " + answer + "instead of OK";
+    if (accepted) return {};
+    return "the response to " + said + " was \"" + answer.substr(0, answer.find_first_of("\r\n")) +
+           "\" instead of OK";
   }
 
   // Returns the response with this ID, or a response without an ID if `id` is empty. On failure,
@@ -251,12 +254,11 @@ class Doctor {
            "Clients may reject them; correct the server.");
     }
     if (seen.without_properties > 0) {
-      print("      ",
-            "Of these, " + std::to_string(seen.without_properties) + " declare no arguments.");
+      print("      ", std::to_string(seen.without_properties) + " tools declare no arguments.");
     }
     if (seen.without_annotations > 0) {
-      print("      ", "Of these, " + std::to_string(seen.without_annotations) +
-                          " have no annotations: clients treat them as destructive.");
+      print("      ", std::to_string(seen.without_annotations) +
+                          " tools have no annotations: clients treat them as destructive.");
     }
     if (seen.badly_described > 0) {
       warn(std::to_string(seen.badly_described) + " tools have no useful description",
@@ -334,7 +336,7 @@ int run_doctor(const connector_vsock::Definition &definition,
                const std::vector<std::string> &relay_command) {
   RelayChild relay(relay_command);
   if (!relay.started()) {
-    write_error("doctor: cannot start a relay: " + std::to_string(errno) + "\n");
+    write_error("doctor: cannot start a relay: " + bh::error_name(errno) + "\n");
     return 1;
   }
   return Doctor(definition, relay).run();

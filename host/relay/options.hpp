@@ -13,7 +13,7 @@ namespace bulkhead::relay {
 struct Options {
   bool doctor = false;
   std::uint32_t cid = 2;
-  std::uint32_t port = 5002;  // an offset from the kernel command line is added
+  std::uint32_t port = 5002;  // without --port, port_offset() is added
   std::string unix_path, hybrid_path;
   std::string meta_prefix = "CAPSEM_META";
   std::string name;  // empty: the name of the parent process

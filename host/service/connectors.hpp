@@ -1,5 +1,5 @@
-// Adds, removes and lists the servers in the user layer, which is the part of the configuration
-// that the connector API edits.
+// Adds and removes servers in the user layer, which is the part of the configuration that the
+// connector API edits, and lists the servers of the whole profile.
 //
 // The user layer is the file connectors.json in the directory of the default profile. The file is
 // replaced as a whole, under a lock, and only if the complete profile is valid after the change.

@@ -64,7 +64,11 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
       return;
     }
     if (n == 0) {
-      if (!any) found->error = "access denied for the current user";
+      if (!any) {
+        found->error =
+            "the connection was closed without a response (access denied, too many connections, or "
+            "shutdown)";
+      }
       if (any && !reader.ends_with_connection()) found->error = "incomplete response";
       return;
     }

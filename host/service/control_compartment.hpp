@@ -1,5 +1,5 @@
-// Runs in the compartment that owns the service socket. This is the only process that parses input
-// from local clients.
+// Runs in the compartment that accepts connections on the service socket. This is the only process
+// that parses input from clients of that socket.
 //
 // Forwards the clients' requests to the supervisor as typed values (service_protocol.hpp), in
 // frames on the request socket. In a frame, `kind` is the ServiceRequest, `exchange` is the request

@@ -51,8 +51,8 @@ std::string disabled_text(const ServerDef &def) {
   return def.unmet ? out.append(own_environment) : out;
 }
 
-// Returns the notes of the profile. The notes about servers whose variables are not set say whose
-// environment counts.
+// Returns the notes of the profile. Notes about servers with unset variables also state whose
+// environment is used.
 std::vector<std::string> reload_notes(const Profile &profile) {
   std::vector<std::string> out = profile.notes;
   for (std::string &note : out) {
@@ -314,7 +314,7 @@ void Service::rejected(const Job &job) {
                          : "saved; the change takes effect after a restart or reload";
   std::vector<std::string> all{error.text};
   if (!job.policy_errors.empty()) {
-    // The text usually begins with the first of the errors. It may be cut.
+    // error.text usually contains the first of these errors, possibly truncated.
     const std::string_view first = std::string_view(job.policy_errors.front()).substr(0, 100);
     const bool other = error.text.find(first) == std::string::npos;
     if (!other) all.clear();

@@ -53,7 +53,7 @@ class Service {
 
   // `arguments` are the arguments with which the running profile was loaded.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
-  ~Service();  // waits for a file write in progress
+  ~Service();  // waits for the jobs on pool threads
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 

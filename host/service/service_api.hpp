@@ -6,9 +6,11 @@
 //   GET    /mcp/connectors       list the servers of the profile with their sources
 //   POST   /mcp/connectors       add a server to the user layer and reload
 //   DELETE /mcp/connectors/ID    remove a server from the user layer and reload
-//   GET    /confirm/pending      list the calls that wait for human approval
-//   POST   /confirm/watch        list the same calls; while a client polls, calls wait for approval
-//   POST   /confirm/ID           approve or deny a call
+//   POST   /mcp/restart/ID       reload the profile and restart a server
+//   POST   /join                 use this gateway's servers (shared/local_clients.hpp)
+//   GET    /confirm/pending      list granted approvals and the calls that wait for approval
+//   POST   /confirm/watch        same list; while a client polls, calls wait for approval
+//   POST   /confirm/ID           approve or deny a call, or revoke a granted approval
 //
 // Clients use HTTP and JSON, and the gateway receives typed values. Errors are {"error":"..."}. To
 // add a path, add a ServiceRequest and a row to the table in service_api.cpp.

@@ -1,6 +1,6 @@
 // Connects a command to a session in a running gateway. Messages are sent as frames over the
-// gateway's socket for local clients. The client declares no capabilities, so the gateway sends
-// only responses.
+// gateway's socket for local clients. The client does not offer to receive server-initiated
+// messages (docs/relay.md), so the gateway sends only responses.
 //
 // Used on one thread. wait() blocks. A message is limited to max_message_bytes.
 #pragma once

@@ -50,8 +50,8 @@ void LocalClients::add_to(Profile &profile) const {
   profile.transports.push_back(std::move(use));
 }
 
-// Names the differences, and for each server what differs. The program that has sent the request
-// adds its own view.
+// Describes the parts that differ, with details about the gateway's side. The program that sent the
+// request appends details about its own side (running_gateway.cpp).
 std::string LocalClients::differences(const std::vector<std::string> &parts, const Profile &profile,
                                       const ProfileMarks &ours, const ProfileMarks &theirs) const {
   const auto differs = [&](const std::string &part) {

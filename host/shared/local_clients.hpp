@@ -1,6 +1,6 @@
-// Lets this user's other programs (`bulkhead stdio`, `tools`, `call`) use this gateway's servers.
-// Adds a transport on a Unix socket in the directory of the service socket, and handles programs'
-// requests to join.
+// Lets this user's other programs (`bulkhead stdio`, `tools`, `resources`, `prompts`, `call`) use
+// this gateway's servers. Adds a transport on a Unix socket in the directory of the service socket,
+// and handles the programs' requests to join.
 //
 // The transport requires a token. A program receives the token only if the service socket admits it
 // (see peer.hpp) and its profile has the same marks as the gateway's profile (see

@@ -9,8 +9,9 @@
 // connectors, all settings, environment variables that are passed to servers or that select a
 // proxy, and the working directory if the profile depends on it.
 //
-// The following are not compared: servers of a project file that are not approved, transports, the
-// origins of values, and first_list_wait_ms, whose default differs between `serve` and `stdio`.
+// The following are not compared: servers of a project file that are not approved, transports,
+// metrics_listen, the origins of values, and first_list_wait_ms, whose default differs between
+// `serve` and `stdio`.
 #pragma once
 
 #include <map>
@@ -34,12 +35,12 @@ using ProfileMarks = std::map<std::string, std::string>;
 std::string server_part(std::string_view server);
 std::string program_part(std::string_view server);
 
-// Returns the file to which the server's command resolves in PATH of this process. Returns an empty
-// string if there is none.
+// Returns the server's command. If the command has no slash, returns the file to which it resolves
+// in PATH of this process, or an empty string if there is none.
 std::string selected_program(const ServerDef &def);
 
-// `key` consists of mark_key_bytes random bytes and must be new for each comparison. `folder` is
-// the absolute path of the working directory.
+// `key` consists of mark_key_bytes random characters and must be new for each comparison. `folder`
+// is the absolute path of the working directory.
 ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::string_view key);
 
 // Returns the names of the parts that differ or exist in only one of the profiles. If a server's

@@ -27,8 +27,8 @@ bool is_builtin_files(const PluginUse &use) {
   return std::filesystem::path(use.plugin).stem() == "builtin-files";
 }
 
-// Returns the folders that the profile's servers will be able to change. The record contains them
-// only after the first start.
+// Returns the folders that the profile's servers will be able to change. The GrantRecord contains
+// the folders of a server only after its first start.
 std::vector<std::string> granted_folders(const Profile &profile) {
   std::vector<std::string> out;
   for (const ServerDef &server : profile.servers) {

@@ -140,7 +140,8 @@ TEST_CASE("the note on a link says if it is not known where the link leads") {
   CHECK(s.resolve().empty());
   REQUIRE(s.profile.notes.size() == 1);
   CHECK(s.profile.notes[0] == "the tools \"a\" are disabled: " + s.at("code") +
-                                  " leads through a symbolic link, and it is not known where to");
+                                  " leads through a symbolic link, and its target cannot be "
+                                  "determined");
 }
 
 TEST_CASE("file tools do not follow a link that a server can change") {

@@ -15,7 +15,7 @@ namespace bulkhead::program {
 // (docs/plugins.md) are checked when they are loaded. Also sets the PluginFile of every plugin in
 // the profile.
 //
-// Runs on the control thread. Reads the plugin files but runs none of their code.
+// Blocks for file access. Reads the plugin files but runs none of their code.
 std::vector<std::string> check_plugins(Profile *profile);
 
 // Returns the plugins in the profile's plugin directories, followed by those that the profile names

@@ -172,7 +172,7 @@ void list_programs(Profile &profile) {
     if (plugin.find('/') != std::string::npos) add(plugin, out);  // otherwise, a name
   };
   for (const PluginUse &use : profile.tools) add_plugin(use.plugin, &profile.programs);
-  // A reload can add connectors. keep_fixed() keeps those that it cannot change.
+  // A reload can add connectors. keep_fixed() keeps those that a reload cannot change.
   for (const auto &[type, plugin] : profile.connectors) add_plugin(plugin, &profile.programs);
   for (const std::string &folder : profile.plugin_dirs) add(folder, &profile.fixed_programs);
   for (const auto *uses :
@@ -282,8 +282,8 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
 }
 
 // Adds the builtin tools. The file tools are omitted if the working directory is the home directory
-// or one of its parents, because the home directory contains keys and passwords, or if it is in a
-// folder of credentials: a server may have replaced the working directory by a link to it.
+// or one of its parents, because the home directory contains keys and passwords, or if it contains
+// or is in a folder of credentials: a server may have replaced the working directory by a link.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;

@@ -1,4 +1,5 @@
-// Loads a profile from its layers: builtin, corporate, user, file, project and command line.
+// Loads a profile from its layers: builtin, corporate, detected (settings of other programs), user,
+// file, project and command line.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct LoadedProfile {
 };
 
 // Returns the time of the newest change to a file that the profile was loaded from, or to the
-// approvals, in milliseconds since 1970. Removed files are not found.
+// approvals, in milliseconds since 1970. Removed files are ignored.
 std::uint64_t newest_change_ms(const Profile &profile);
 
 // The default connect timeout for servers whose command may have to download them first (npx, uvx,
@@ -64,8 +65,8 @@ std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Argume
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
-// Loads the profile of `bulkhead aggregator`, which has no servers. Reads only the file named by
-// --config, if any, and ignores the transports in it.
+// Loads the profile of `bulkhead aggregator`, whose parent program provides the servers. Reads only
+// the corporate profile and the file named by --config, if any, and ignores their transports.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
 
 }  // namespace bulkhead::program

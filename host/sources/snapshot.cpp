@@ -257,8 +257,9 @@ std::string policy_line(std::string_view policy) {
          std::to_string(generation) + "\n";
 }
 
-// Returns a line such as "records: 12 written, 3 lost" for each telemetry plugin that uses the same
-// counter names as telemetry-sqlite.
+// Returns a line such as "  records: 12 written, 3 lost" for each telemetry plugin that uses the
+// same counter names as telemetry-sqlite, followed by lines about dropped records and about
+// requests that were rejected because they could not be recorded.
 std::string record_lines(std::string_view counters) {
   constexpr std::string_view written = ".records_written";
   std::string out;

@@ -15,7 +15,7 @@ struct CompartmentStatus {
   std::string state;  // "starting", "running", "draining", "waiting" or "failed: ..."
   int pid = 0;
   std::uint32_t restarts = 0;
-  std::vector<std::string> in_force, missing;  // restrictions of its sandbox
+  std::vector<std::string> in_force, missing;  // restrictions of this process
   // Restrictions that are not enforced in the sandboxes of the servers that this compartment
   // started.
   std::vector<std::string> servers_missing;

@@ -243,8 +243,8 @@ class Search {
   const Names names_;
   const std::vector<KnownTools> known_;
   std::vector<std::string> servers_, found_;
-  std::string file_;        // of the layer that is being read
-  std::string_view lines_;  // likewise: the line of each key
+  std::string file_;        // the file of the current layer
+  std::string_view lines_;  // the line of each key in file_, as a JSON object
 };
 
 }  // namespace

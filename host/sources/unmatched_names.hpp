@@ -6,8 +6,9 @@
 // checked, because they are written for many profiles. If a profile has no servers, there is
 // nothing to compare with.
 //
-// Used on one thread. Accesses no files: the stored lists are in the profile (ServerDef::kept). A
-// tool name is reported only if the lists of all servers to which the rule can apply are stored.
+// Used on one thread. Accesses no files: the stored lists are in the profile (ServerDef::kept). An
+// unknown tool name is reported only if the lists of all servers to which the rule can apply are
+// stored. In conditions, a name under which clients see a listed tool is also reported.
 #pragma once
 
 #include <string>

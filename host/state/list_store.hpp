@@ -42,9 +42,9 @@ class ListStore {
   std::string folder_;
 };
 
-// Sets the `kept` member of each shared server in the profile to the server's stored lists. The
-// lists of all servers together are limited to max_kept_lists_bytes. If a file cannot be read, adds
-// a note; that server's lists are then requested from the server once it has started.
+// Sets the `kept` member of each enabled server with SessionScope::shared to the server's stored
+// lists. The lists of all servers together are limited to max_kept_lists_bytes. If a file cannot be
+// read, adds a note; that server's lists are then requested from the server once it has started.
 void load_stored_lists(Profile *profile);
 // Like load_stored_lists(), but for commands that start no gateway. If no list was ever stored,
 // does nothing, because load_stored_lists() would create the folder.

@@ -15,8 +15,9 @@ namespace bulkhead::program {
 
 class PinWriter {
  public:
-  // Maximum number of definitions that may wait for the current write to finish. Further
-  // definitions are dropped with a warning; the gateway reports them again later.
+  // Maximum number of definitions that may wait for the current write to finish. A batch that would
+  // exceed it is dropped with a warning; the gateway reports its definitions again after a reload
+  // or restart.
   static constexpr std::size_t most_waiting = most_pins;
 
   // Limit on the total size of the waiting definitions, in bytes of JSON. If a definition would

@@ -27,7 +27,7 @@ bool pass_on(posix_spawn_file_actions_t *actions, int fd, int as) {
 
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid) {
-  // Moves the descriptors to numbers above those that the new process uses for them.
+  // Duplicates the descriptors to numbers above those that the new process uses for them.
   OwnedFd high[3];
   const int low[3] = {control, request, log};
   for (int i = 0; i < 3; ++i) high[i] = OwnedFd(::fcntl(low[i], F_DUPFD_CLOEXEC, 16));

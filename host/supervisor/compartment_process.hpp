@@ -15,13 +15,13 @@ namespace bulkhead::program {
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid);
 
-// Describes how a process ended, for example "was killed by SIGKILL" or "ended with exit code 1".
+// Describes how a process ended, for example "was killed by SIGKILL" or "exited with code 1".
 // `status` is the status returned by waitpid().
 std::string describe_end(int status);
 
 std::uint64_t resident_bytes(int pid);
-// Returns 0 if this process is not permitted to count the descriptors, because it is not root and
-// the compartment runs as a different user.
+// Returns 0 if the number is unknown, for example on Linux before 6.2 if the process is not
+// dumpable.
 std::uint32_t count_descriptors(int pid);
 
 }  // namespace bulkhead::program

@@ -1,7 +1,7 @@
 // Determines which plugins of the endpoint run in an egress compartment, and what each may access.
 //
-// A plugin that connects to other hosts runs in a separate compartment "egress.KIND.ID", which can
-// reach only the server named in the plugin's configuration.
+// A plugin that connects to other hosts runs in a separate compartment "egress.KIND.ID". This
+// compartment may connect only to the Unix socket or the TCP port in the plugin's configuration.
 #pragma once
 
 #include <string_view>

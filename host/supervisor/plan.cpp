@@ -21,9 +21,10 @@
 namespace bulkhead::program {
 namespace {
 
-// Assigns a compartment to each plugin of this distribution. Any other plugin has a compartment
-// that is named after the plugin's instance. Connectors have network access because they connect to
-// servers; other plugins need the grant "network".
+// Assigns compartments to the connectors and tools plugins of this distribution. Any other
+// connector or tools plugin has a compartment that is named after the plugin's instance. Connectors
+// always have network access because they connect to servers; third-party tools plugins need a
+// "network" grant.
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
@@ -41,16 +42,16 @@ constexpr Role roles[] = {
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
-// Roles for third-party policies and telemetry plugins. Telemetry plugins run as the user that
-// started the program, because stored telemetry belongs to this user and other users cannot access
-// its directories.
+// Roles for policies and telemetry plugins that run outside the endpoint and are not listed in
+// egress.cpp. Telemetry plugins run as the user that started the program, because stored telemetry
+// belongs to this user and other users cannot access its directories.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 // Roles for plugins of this distribution that connect to other hosts (see egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// Policies of this distribution. They run in the endpoint unless the profile assigns a compartment.
+// Policies that run in the endpoint unless the profile assigns a compartment.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -102,8 +103,9 @@ bool reachable(const std::filesystem::path &folder, uid_t uid) {
   return true;
 }
 
-// Returns the user that owns all directories, and the user's group. Returns nullopt if the owners
-// differ, if root is the owner, or if the owner cannot enter a directory.
+// Returns the user that owns all directories, and the group of the last directory. Returns nullopt
+// if the owners differ, if root is an owner, or if a directory is missing or its owner cannot enter
+// it.
 std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
   std::optional<std::pair<uid_t, gid_t>> owner;
   for (const std::string &folder : folders) {
@@ -178,8 +180,8 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
 }
 
 // Returns the TCP ports that are needed to reach a server: the port in its URL, and those for
-// redirects and name resolution. If a proxy is configured, returns no ports, which means that there
-// is no restriction.
+// redirects and name resolution. If a proxy is configured or the URL is invalid, returns no ports,
+// which means that there is no restriction.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -273,8 +275,8 @@ class Planner {
     if (!there) slice.plugins.push_back({kind, use});
   }
 
-  // The control compartment communicates with local clients and the supervisor. It receives no part
-  // of the profile except limits.
+  // The control compartment communicates with clients of the service socket and with the
+  // supervisor. It receives no part of the profile except limits.
   Slice control_slice() const {
     Slice slice;
     slice.name = "control";

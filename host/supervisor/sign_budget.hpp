@@ -1,8 +1,9 @@
 // Limits the rate at which a compartment can request signatures, so that a compromised telemetry
 // plugin cannot overload the supervisor or the disk.
 //
-// A plugin requires one signature for every `checkpoint_rows` records. If a request is denied, the
-// next signature also covers the records of the denied request. Used on one thread.
+// A plugin requests a signature after `checkpoint_rows` records, and after a minute if any records
+// are unsigned. If a request is denied, the next signature also covers the records of the denied
+// request. Used on one thread.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,8 @@
 // processes with links, and restarts processes that exit.
 //
 // The supervisor holds everything that must outlive these processes, such as listening sockets,
-// secrets and the log. It does not parse data from clients or servers. Used on one thread.
+// secrets and the log. The only data from clients or servers that it parses are the tool
+// definitions that PinStore stores. Used on one thread.
 #pragma once
 
 #include <atomic>
@@ -74,9 +75,10 @@ class Supervisor {
   Supervisor(const Supervisor &) = delete;
   Supervisor &operator=(const Supervisor &) = delete;
 
-  // Runs until request_stop() is called, the endpoint has finished or a compartment fails
-  // permanently at startup. In the last case, returns an error with the reason. All processes have
-  // exited when this function returns.
+  // Runs until request_stop() is called, the endpoint has finished, a compartment reports a failure
+  // while the gateway is starting, or the endpoint is given up. In the last two cases, returns the
+  // error. All processes have exited when this function returns, unless a process cannot be started
+  // initially; this error is returned immediately.
   Result<void> run();
   // Thread-safe and async-signal-safe.
   void request_stop() noexcept;
@@ -92,8 +94,9 @@ class Supervisor {
   // `done` receives BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
-  // stopped. The caller must then apply the slices of the former profile again. `restores` is true
-  // for this, and if the caller corrects the slices of a change that was applied.
+  // stopped. The caller must then apply the slices of the former profile again, with `restores`
+  // set. `restores` must also be set if the caller corrects the slices of a change that was
+  // applied.
   void apply(std::vector<Slice> slices, bool restores,
              std::function<void(Result<ApplyReport>)> done);
 

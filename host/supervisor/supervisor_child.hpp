@@ -58,7 +58,7 @@ struct Supervisor::Child {
   SignBudget sign_budget;  // shared by consecutive processes of the compartment
   bool ending = false;     // the process has received a stop request
   bool awaited = false;    // a reload waits until the new process is ready
-  bool new_views = false;  // the current or last reload restarts its servers with new views
+  bool new_views = false;  // the current or last reload restarts its stdio servers
   // The number of the last reload whose settings the process has not acknowledged yet, or 0 if
   // there is none.
   std::uint64_t settings_asked = 0;
@@ -71,7 +71,7 @@ struct Supervisor::Child {
   std::uint32_t unanswered = 0;
   std::uint64_t log_bytes = 0, log_since_ns = 0, dropped_lines = 0;  // rate limit for log lines
   control::Ready enforced;
-  std::vector<std::string> servers_missing;  // missing in the sandboxes of its servers
+  std::vector<std::string> servers_missing;  // protections that its servers lack
   std::uint32_t telemetry = 0;               // BH_TELEMETRY_... flags last reported for this slice
   std::uint32_t questions = 0;               // number of pending requests of the service API
   // Expires when the process exits, so that results that arrive later are recognized and ignored.
@@ -80,7 +80,8 @@ struct Supervisor::Child {
   bool running() const noexcept { return pid != 0; }
 };
 
-// Reads or writes a secret on disk. Runs on a pool thread because the disk may be slow.
+// Reads or writes a secret, or signs a checkpoint. Runs on a pool thread because the disk may be
+// slow.
 struct Supervisor::SecretJob {
   Child *child;
   std::weak_ptr<const pid_t> life;  // of the process that sent the request

@@ -19,8 +19,8 @@ bool same_plugins(const Slice &was, const Slice &is) {
                     same);
 }
 
-// Returns true if servers must get new views, because the gateway has more files that they must not
-// read or change.
+// Returns true if servers must be restarted with new file-system views, because the gateway has
+// more files that servers must not read or change.
 bool needs_new_views(const Slice &was, const Slice &is) {
   return is.privileges.exec && protects_more(was.profile, is.profile);
 }
@@ -174,7 +174,8 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
   finish_apply(fail(BH_E_INVALID, failure));
 }
 
-// Sends the endpoint its part of the reload once all other compartments are ready.
+// Sends the endpoint its part of the reload once the running compartments have acknowledged their
+// new settings and the changed policies are ready.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->settings_asked != 0 || child->awaited;
@@ -210,8 +211,8 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
 }
 
 // Completes the reload. Stops the compartments that are not part of the new profile; the endpoint
-// has already released them. If the profile was rejected, the caller applies the former one again,
-// which contains them.
+// has already released them. If the profile was rejected, keeps them, because the caller applies
+// the former profile again.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));

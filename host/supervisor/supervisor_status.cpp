@@ -134,8 +134,8 @@ std::string Supervisor::log_component(const Child &child, const std::string &com
   return own ? component : child.slice.name + "/" + component;
 }
 
-// `over` is true if the process has exited. Before that, a return value of 0 from recv() means an
-// empty packet, which is ignored.
+// `over` is true if the other end of the socket was closed. Before that, a return value of 0 from
+// recv() means an empty packet, which is ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {

@@ -19,8 +19,8 @@ inline constexpr std::string_view config_schema = R"({
             "description":"One folder, named \"work\"; the default is the working directory"},
     "write":{"type":"boolean","default":false,
              "description":"With path: allow tools to change files"},
-    "write_bytes":{"type":"integer","minimum":0,"default":1073741824,
-                   "description":"With path: maximum number of bytes that tools write per start"},
+    "write_bytes":{"type":"integer","minimum":0,"default":1073741824,"description":
+      "With path: maximum number of bytes that tools may write until the plugin is restarted"},
     "workspaces":{"type":"array","minItems":1,"maxItems":32,"items":{
       "type":"object","additionalProperties":false,"required":["name","path"],
       "properties":{"name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"},

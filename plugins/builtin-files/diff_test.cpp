@@ -145,7 +145,7 @@ TEST_CASE("dir_tree and file_search skip ignored files on request") {
         ".gitignore\nsrc/\n  .gitignore\n  deep/\n    er/\n      c.txt\n  kept.log\n");
   const Answer flat = files.call("dir_tree", R"({"depth":1})");
   CHECK(flat.structured()["entries"].Size() == 4);
-  CHECK(flat.text().find("below 1 levels were skipped") != std::string::npos);
+  CHECK(flat.text().find("folders at level 1 were not entered") != std::string::npos);
   const Answer few = files.call("dir_tree", R"({"limit":2})");
   CHECK(few.structured()["entries"].Size() == 2);
   CHECK(few.text().find("more than 2 entries") != std::string::npos);

@@ -124,7 +124,7 @@ std::string file_info(const Call &call) {
   if (::fstat(opened.fd.get(), &s) != 0) return tool_kit::error_result(bh::error_name(errno));
   std::string json = entry_json("path", path, s);
   std::string text = path + ": " + std::string(type_name(s.st_mode)) + ", " +
-                     std::to_string(s.st_size) + " bytes, changed " + utc_time(s.st_mtim.tv_sec) +
+                     std::to_string(s.st_size) + " bytes, modified " + utc_time(s.st_mtim.tv_sec) +
                      ", mode " + mode_text(s.st_mode);
   json += ",\"mode\":\"" + mode_text(s.st_mode) + "\"";
   if (S_ISLNK(s.st_mode)) {

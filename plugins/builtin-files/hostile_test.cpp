@@ -159,7 +159,7 @@ TEST_CASE("reading a sparse file of 1 TB takes little time and memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // file_read reads only a limited number of bytes to find a line.
+  // A file without line breaks has only one line.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }

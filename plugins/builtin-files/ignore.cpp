@@ -28,9 +28,9 @@ IgnoreRules IgnoreRules::parse(std::string_view text) {
     const bool folders_only = line.ends_with('/');
     if (folders_only) line.remove_suffix(1);
     if (line.empty()) continue;
-    // A rule with a slash before its last character is relative to this folder. glob_matches()
-    // matches a pattern against the whole path only if the pattern contains a slash. If removing
-    // the leading slash leaves none, "./" is therefore added.
+    // A rule with a slash before its last character is relative to this folder and must match the
+    // whole path. glob_matches() matches the whole path only if the pattern contains a slash, so
+    // "./" replaces the leading slash if there is no other one.
     std::string glob(line.front() == '/' ? line.substr(1) : line);
     if (line.front() == '/' && glob.find('/') == glob.npos) glob.insert(0, "./");
     out.rules_.push_back({std::move(glob), keeps, folders_only});

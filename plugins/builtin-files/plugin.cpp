@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // The Tool objects for jobs that handle resource methods. They have no tool function.
+  // Tool objects that represent the resource methods. They have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -221,7 +221,7 @@ class BuiltinFiles {
         if (automatic_.cancelled) return;
         const std::string problem = take_automatic(call, store.get());
         if (!problem.empty()) {
-          automatic_.problem = store->workspace().name() + ": " + problem;
+          automatic_.problem = "workspace " + store->workspace().name() + ": " + problem;
         }
       }
     } catch (const std::exception &e) {
@@ -234,7 +234,7 @@ class BuiltinFiles {
     bh::guarded(nullptr, [&] {
       Automatic &a = automatic_;
       if (!a.problem.empty() && a.problem != a.reported) {
-        host_.log(BH_LOG_WARN, "cannot take an automatic snapshot of workspace " + a.problem);
+        host_.log(BH_LOG_WARN, "cannot take an automatic snapshot: " + a.problem);
       }
       a.reported = a.problem;
       return BH_OK;

@@ -12,8 +12,8 @@ struct Removed {
   std::string problem;      // error message; empty if everything was removed
 };
 
-// Removes the entry `name` of the open folder `folder`, including contents that are up to 64 levels
-// deep. Calls `stop` before each entry and returns early if `stop` returns true.
+// Removes the entry `name` of the open folder `folder` with its contents. Fails if the contents are
+// nested more than 64 levels deep. Calls `stop` before each entry and fails if `stop` returns true.
 Removed remove_tree(int folder, const std::string &name, const std::function<bool()> &stop);
 
 }  // namespace builtin_files

@@ -50,8 +50,9 @@ class Replacement {
   bool sync_ = true;
 };
 
-// Atomically renames `from` to `to`; both are names in `folder`. `over` determines whether an
-// existing target is replaced or the call fails with EEXIST. A replaced folder is removed.
+// Atomically renames `from` to `to`; both are names in `folder`. If `over` does not permit
+// replacing the target, fails with EEXIST (Over::nothing) or, for a folder, EISDIR (Over::files). A
+// replaced folder is removed. Returns false and sets errno on failure.
 bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

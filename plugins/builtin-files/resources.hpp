@@ -17,7 +17,8 @@ std::string resource_templates(const std::vector<Workspace> &workspaces);
 // Returns the percent-encoded file:// URI of a file.
 std::string file_uri(const Workspace &workspace, std::string_view path);
 
-// A file found by its URI. `workspace` is null if the URI does not refer to a file in a workspace.
+// A file found by its URI. `workspace` is null if the URI is not a path in a workspace. The file
+// need not exist.
 struct Located {
   const Workspace *workspace = nullptr;
   std::string path;  // relative to the workspace

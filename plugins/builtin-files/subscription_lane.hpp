@@ -39,7 +39,7 @@ class SubscriptionLane {
   enum class Kind { subscribe, unsubscribe };
   // Accepts a call, which is then completed exactly once. Cancellation is ignored, because the host
   // and the watcher must agree on which files are subscribed. Returns false if too many calls are
-  // pending.
+  // pending or stop() has been called.
   bool add(bh_call call, Kind kind, std::string uri);
 
   // Runs the watcher's follow() in a job, then calls `done` unless stop() has been called. Must not

@@ -1,5 +1,5 @@
-// Notifies the host when subscribed files change. Changes are coalesced: a file is reported at most
-// once per coalesce_ms.
+// Notifies the host when subscribed files change. Changes are coalesced: inotify events are read at
+// most once per coalesce_ms.
 //
 // Owner: the plugin. Runs on the reactor thread.
 #pragma once

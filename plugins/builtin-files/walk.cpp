@@ -117,7 +117,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     if (!on_entry(found)) return incomplete;
     if (!entry.is_folder || entry.name == ".git") continue;
     if (levels.size() == options.levels) {
-      incomplete = "folders below " + std::to_string(options.levels) + " levels were skipped";
+      incomplete = "folders at level " + std::to_string(options.levels) + " were not entered";
       continue;
     }
     Level below;

@@ -20,13 +20,13 @@ struct Found {
 
 struct WalkOptions {
   bool gitignore = false;   // skip files that .gitignore files in the visited folders exclude
-  std::size_t levels = 64;  // deeper folders are visited but not entered
+  std::size_t levels = 64;  // folders at the last level are visited but not entered
 };
 
 // Calls on_entry for each file and folder below the open folder `folder`, whose path is `path`.
 // Visits a folder before its contents, skips symbolic links, and does not enter folders named .git.
-// Stops if on_entry returns false. Returns the reason why the walk is incomplete, or an empty
-// string if it is complete.
+// Stops if on_entry returns false. If the walk is incomplete for any other reason, returns the
+// reason, otherwise an empty string.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

@@ -33,7 +33,7 @@ std::string watch_problem(int error) {
     return "the inotify limit of this user is reached (fs.inotify.max_user_watches)";
   }
   if (error == EACCES) return "a parent folder is not readable";
-  return std::string("cannot watch it: ") + bh::error_name(error);
+  return std::string("a folder cannot be watched: ") + bh::error_name(error);
 }
 
 // Splits a path into its components. Omits empty components and ".".

@@ -33,7 +33,7 @@ class Watcher {
   // not be called.
   std::string open(const std::vector<Workspace> &workspaces);
 
-  // Readable when inotify events are pending.
+  // Returns the inotify descriptor, which is readable when events are pending.
   int fd() const noexcept { return inotify_.get(); }
 
   // Subscribes to a file in `workspace`. The file need not exist. dequeue_changed() reports the

@@ -83,7 +83,7 @@ class Workspace {
   void allow_writing(std::uint64_t bytes) noexcept;
   bool writable() const noexcept { return left_ != nullptr; }
   // Subtracts `bytes` from the remaining write limit. Returns false if too few bytes remain.
-  // Thread-safe.
+  // Requires writable(). Thread-safe.
   bool take(std::uint64_t bytes) const noexcept;
 
   // Opens a path from the arguments of a tool. The path must be relative and must not contain "..".
@@ -109,8 +109,8 @@ class Workspace {
 // Quotes and truncates a path for error messages.
 std::string shown(std::string_view path);
 
-// Names of the temporary files that this plugin creates next to other files. Tools do not list
-// these files.
+// temporary_name() returns the name of the temporary file that is written next to the file `name`.
+// is_temporary_name() recognizes such names. Tools do not list these files.
 bool is_temporary_name(std::string_view name) noexcept;
 std::string temporary_name(std::string_view name);
 

@@ -126,9 +126,7 @@ TEST_CASE("a stale page is revalidated") {
         std::string::npos);
 }
 
-TEST_CASE(
-    "other methods and requests with headers are not cached, and caching can be disabled"
-    "disabled") {
+TEST_CASE("other methods and requests with headers are not cached, and caching can be disabled") {
   Web web(R"({"methods":["get"]})");
   web.pages["http://a.test/"] = {.body = "one", .headers = {{"Cache-Control", "max-age=100"}}};
   for (int i = 0; i < 2; ++i) {

@@ -18,13 +18,14 @@ namespace builtin_http {
 
 class Call final : private Fetcher::User {
  public:
-  // Callbacks of a call. They run on the reactor thread, but never within start() or cancel().
+  // Callbacks of a call. They run on the reactor thread. Only record() can run within start(), and
+  // none runs within cancel().
   class Owner {
    public:
     virtual void answer(std::uint64_t id, std::string &&result) = 0;  // called once, with JSON
-    virtual void gone(std::uint64_t id) noexcept = 0;                 // may delete the Call
+    virtual void gone(std::uint64_t id) noexcept = 0;  // the Call is unused and may be deleted
     virtual void record(std::uint64_t id, const std::string &event) = 0;
-    // Called every second. `done` increases with each call.
+    // If progress is wanted, called every second. `done` increases with each call.
     virtual void progress(std::uint64_t id, double done, double total,
                           const std::string &message) = 0;
 

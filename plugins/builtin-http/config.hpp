@@ -36,10 +36,10 @@ inline constexpr std::string_view config_schema = R"({
 struct Config {
   DomainRules domains;
   AddressRules addresses;
-  std::vector<std::string> methods;  // enabled method tools, such as http_get
+  std::vector<std::string> methods;  // of the enabled method tools, such as "get"
   std::uint64_t max_body_bytes = 5u << 20;
   std::uint64_t cache_bytes = 8u << 20;  // 0 disables the cache
-  std::uint64_t timeout_ms = 30'000;     // time limit per call, including redirects
+  std::uint64_t timeout_ms = 30'000;     // time limit for the requests of a call
 
   // Checks a URL against the domain rules. If its host is an IP address, also checks the address.
   // Returns an error message that contains "blocked", or an empty string if the URL is allowed.

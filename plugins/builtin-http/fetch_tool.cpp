@@ -19,7 +19,7 @@ std::string fetch_definition() {
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
     "url":{"type":"string","description":"The page, with http:// or https://"},
     "format":{"type":"string","enum":["markdown","content","raw"],"default":"markdown",
-      "description":"markdown, content (plain text) or raw (the bytes that the server sent)"},
+      "description":"markdown, content (plain text) or raw (the response body as UTF-8)"},
     )json" +
          paging_schema("text") + R"json(}},
   "outputSchema":)json" +

@@ -65,8 +65,8 @@ TEST_CASE("each type of failure has its own error") {
         "the scheme \"ftp\" is not supported; only http and https are");
   CHECK(error_of(web.url("http:///x")).find("has no host") != std::string::npos);
   CHECK(error_of(web.url("http://a.test/pdf")) ==
-        "binary content (application/pdf) has no text; use fetch_http with format \"raw\" for its "
-        "bytes");
+        "binary content (application/pdf) is not text; fetch_http with format \"raw\" returns it "
+        "with invalid bytes replaced");
   CHECK(error_of(web.url("http://a.test/png")).find("image/png") != std::string::npos);
   CHECK(error_of(web.url("http://a.test/nul")).find("binary content") == 0);
   CHECK(error_of(web.url("http://a.test/404")) ==

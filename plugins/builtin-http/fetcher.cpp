@@ -184,7 +184,7 @@ std::string Fetcher::refused_head() const {
   const std::string type = request_.any_type ? "" : binary_type(response_.header("content-type"));
   if (type.empty()) return {};
   return "binary content (" + type +
-         ") has no text; use fetch_http with format \"raw\" for its bytes";
+         ") is not text; fetch_http with format \"raw\" returns it with invalid bytes replaced";
 }
 
 bh_status Fetcher::on_body(std::string_view piece) {

@@ -30,7 +30,8 @@ class Fetcher {
     // Called exactly once, but never within start(). `problem` is an error message, or empty if
     // response() is valid. The callback may delete the Fetcher.
     virtual void fetched(const std::string &problem) = 0;
-    // Called for each request that was sent or rejected. `event` is the record; see net_event.hpp.
+    // Called for each request that was sent, rejected or served from the cache, possibly within
+    // start(). `event` is the record; see net_event.hpp.
     virtual void record(const std::string &event) = 0;
 
    protected:

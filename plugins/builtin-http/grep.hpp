@@ -15,7 +15,7 @@ struct Matches {
   std::string blocks;  // "--- Match 1 ---" and numbered lines, with ">>>" before the match
   std::string json;    // the matches as {"line":1,"text":"..."},...; at most 300 bytes per text
   std::size_t count = 0;
-  bool more = false;  // there are more than `most` matches
+  bool more = false;  // there are matches that were not returned
 };
 
 // Finds the first `most` matching lines. Each match is returned with up to `context` lines before

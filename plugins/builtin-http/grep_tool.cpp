@@ -18,7 +18,7 @@ constexpr std::string_view match_properties =
     R"("url":{"type":"string"},"pattern":{"type":"string"},"matches":{"type":"array","items":{)"
     R"("type":"object","required":["line","text"],"properties":{"line":{"type":"integer"},)"
     R"("text":{"type":"string","description":"Up to 300 bytes of the line"}}}},)"
-    R"("more":{"type":"boolean","description":"True if there are more than max_matches matches"})";
+    R"("more":{"type":"boolean","description":"True if there are matches that were not returned"})";
 
 std::string grep_definition() {
   return R"json({

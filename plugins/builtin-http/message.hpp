@@ -30,8 +30,8 @@ struct Response {
   std::vector<Header> headers;
   std::string body;  // decompressed
 
-  // Returns the value of the first header with this lowercase name, or an empty string if there is
-  // none.
+  // Returns the value of the first header with this name, ignoring case, or an empty string if
+  // there is none.
   std::string_view header(std::string_view name) const;
 };
 

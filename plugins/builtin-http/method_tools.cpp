@@ -1,6 +1,6 @@
 // Implements http_get, http_post, http_put, http_patch, http_delete and http_head, which send
 // requests to HTTP APIs. A tool is offered only if `methods` in the profile lists its method. A
-// response with an error status is a normal result. The response body is returned unchanged.
+// response with an error status is a normal result. HTML in the response body is not converted.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"

@@ -22,7 +22,7 @@ class Table {
   void fill();
 
   std::vector<std::vector<std::string>> rows_;
-  std::vector<unsigned> taken_;  // per column: number of rows that a cell above occupies
+  std::vector<unsigned> taken_;  // per column: number of further rows that a cell occupies
 };
 
 }  // namespace builtin_http

@@ -19,8 +19,8 @@ class Task {
   // The request to send. It is moved from when it is sent.
   Request request;
 
-  // Returns the call result as JSON. Stops early if `cancelled` becomes true, which is checked at
-  // least every few milliseconds. May be called only once, on any thread.
+  // Returns the call result as JSON. Stops early if `cancelled` becomes true, which is checked
+  // about every few tens of milliseconds. May be called only once, on any thread.
   virtual std::string result(Response &response, const std::atomic<bool> &cancelled) const = 0;
 };
 

@@ -21,9 +21,9 @@ struct Url {
   std::string text() const { return origin() + target; }
 };
 
-// Parses a URL in UTF-8. Non-ASCII characters are percent-encoded. If the URL is missing or
-// invalid, has no host, or is not an http or https URL, returns false and sets *problem to an error
-// message for the caller.
+// Parses a URL in UTF-8. Non-ASCII characters in the path and query are percent-encoded. If the URL
+// is missing or invalid, has no host, or is not an http or https URL, returns false and sets
+// *problem to an error message for the caller.
 bool parse_url(std::string_view text, Url *out, std::string *problem);
 
 // Resolves the value of a Location header against `base` (RFC 3986, 5.2). On failure, returns false

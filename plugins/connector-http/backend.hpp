@@ -37,8 +37,8 @@ struct HttpRequest {
   bool fresh_connection = false;
 };
 
-// An in-flight request. Owned by the HTTP client, which destroys it after on_done(), on_whole(),
-// cancel(), or a callback that returned false.
+// An in-flight request. Owned by the HTTP client. The pointer is invalid after on_done(),
+// on_whole(), cancel(), or a callback that returned false.
 class HttpCall {
  public:
   // Cancels the request. No more callbacks follow.
@@ -57,8 +57,8 @@ class HttpSink {
   // Called when the request is complete. `error` is null on success. BH_E_UNAVAILABLE means that
   // the request was not sent. BH_E_IO means that the server may have executed the request.
   virtual void on_done(const bh_error *error) = 0;
-  // Receives a complete response; none of the callbacks above is called. The connection may already
-  // be in use for another request.
+  // Called instead of the functions above if the whole response arrived at once. The connection can
+  // already be reused during the call.
   virtual void on_whole(const ResponseHead &head, std::string_view body) = 0;
   // Returns a buffer for the next bytes of a body of known length. These bytes are then passed to
   // on_body(). If the buffer is empty, the HTTP client uses its own buffer.

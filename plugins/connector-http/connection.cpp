@@ -82,7 +82,7 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   } else if (client_.resolve(origin_)) {
     origin_.waiting.push_back(this);
   } else {
-    fail(BH_E_UNAVAILABLE, "too many DNS lookups are in progress");
+    fail(BH_E_UNAVAILABLE, "the host has no free thread for a DNS lookup");
   }
   if (state_ == State::closed) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
   begin(sink, unsent);

@@ -30,7 +30,7 @@ class Connection final : public HttpCall {
   bool reusable(std::uint64_t now_ns) const;
   bool expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept;
   bool idle() const noexcept { return state_ == State::idle; }
-  // Closes the socket. The object is freed at the end of the event loop iteration.
+  // Closes the socket. Called only by Http1Client::retire(), which deletes the object later.
   void close() noexcept;
 
  private:

@@ -8,7 +8,7 @@ namespace connector_http {
 namespace {
 
 constexpr std::uint64_t sweep_ms = 5'000;
-constexpr std::size_t spare_posts = 256;  // Post objects that are kept for reuse
+constexpr std::size_t spare_posts = 256;  // if there are more, all are freed when idle
 
 Http1Limits http1_limits(const Settings &s) {
   Http1Limits limits;

@@ -16,8 +16,8 @@ namespace connector_http {
 
 class Lane;
 
-// Limits and time-outs. The size limits for messages and queues come from bh_limits. All other
-// values are constants, which tests replace with smaller ones.
+// Limits and time-outs. The plugin sets message_bytes, header_bytes, write_queue_bytes and
+// connect_timeout_ms from bh_limits, and limits delete_wait_ms to the host's shutdown_grace_ms.
 struct Settings {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -29,7 +29,7 @@ struct Settings {
   std::uint64_t retry_ms = 1'000;           // delay before an event stream is reopened
   std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // limits for the server's `retry` field
   std::uint64_t backoff_max_ms = 30'000;
-  std::uint64_t quiet_post_ms = 60'000;     // time-out for the POST of a notification
+  std::uint64_t quiet_post_ms = 60'000;     // time-out for a POST whose response body is ignored
   std::uint64_t lingering_ms = 10'000;      // time-out for a stream after the response
   std::uint32_t repeats = 3;                // maximum number of retries after Retry-After
   std::size_t repeatable_bytes = 64 << 10;  // larger requests are not retried
@@ -51,7 +51,7 @@ struct Context {
   Post *take_post();
   void put_post(Post *post) noexcept;
 
-  // Reports lane_closed and deletes the lane at the end of the event loop iteration.
+  // At the end of the event loop iteration, deletes the lane and reports lane_closed.
   void lane_finished(Lane *lane);
   void arm_sweep();
   void stop() noexcept;

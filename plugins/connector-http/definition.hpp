@@ -1,5 +1,6 @@
-// Parses a server definition: {"type":"http"|"sse","url":"...","headers":{...}}. Other members are
-// ignored because other components read them.
+// Parses a server definition: {"type":"http"|"sse","url":"...","headers":{...}}. Without a type,
+// it is "http"; "streamable-http" and "streamableHttp" mean the same. Other members are ignored
+// because other components read them.
 #pragma once
 
 #include <string>

@@ -29,10 +29,11 @@ class EventStream final : public HttpSink {
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
   // Starts the GET request. On success, lane.stream_event() is called for each event and finally
-  // lane.stream_ended().
+  // lane.stream_ended(), unless stop() is called.
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }
+  // Clears the last event ID and the server's retry time.
   void forget() noexcept { sse_.reset(limit()); }
 
   const std::optional<HttpFailure> &failure() const noexcept { return failure_; }

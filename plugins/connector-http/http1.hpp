@@ -40,7 +40,7 @@ struct Origin {
   std::uint16_t port = 0;
   std::vector<Address> addresses;
   std::uint64_t resolved_ns = 0;
-  bool literal = false;  // `host` is an IP address, so it is never resolved again
+  bool literal = false;  // `host` is an IP address or localhost, so it is never resolved again
   Lookup *lookup = nullptr;
   std::vector<Connection *> waiting;  // connections that wait for the addresses
   std::vector<Connection *> idle;     // the most recently used connection is last

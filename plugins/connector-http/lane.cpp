@@ -117,8 +117,8 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
 }
 
 bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
-  // Stateless servers do not receive notifications. A request is cancelled by closing its response,
-  // which happens next.
+  // Stateless servers do not receive notifications. After `notifications/cancelled`, the host calls
+  // abandon(), which cancels the request by closing its response.
   if (stateless() && message.kind == BH_LANE_NOTIFICATION) return BH_OK;
   switch (wire_) {
     case Wire::down:
@@ -186,7 +186,8 @@ bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, b
   const Settings &s = context_.settings;
   if (queue_.size() >= s.queued_messages ||
       (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
-    return bh::fail(error, BH_E_LIMIT, "too much data is waiting for the connection");
+    return bh::fail(error, BH_E_LIMIT,
+                    "too many messages or too many bytes are waiting for the connection");
   }
   queue_.push_back({message.kind, message.flags, message.exchange, message.deadline_ns,
                     joined(message), std::move(headers)});
@@ -234,8 +235,8 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
   void *ctx = context_.host.ctx();
   if (!is_batch(message)) return context_.up->message(ctx, handle_, exchange, bh::str(message));
-  // The callback may end the request or the stream on which the batch arrived, which frees its
-  // text.
+  // The callback may end the request or the stream that delivered the batch, which frees the text
+  // of the batch.
   const Wire wire = wire_;
   const bool whole = bh::json::for_each_element(message, [&](std::string_view element) {
     context_.up->message(ctx, handle_, exchange, bh::str(element));
@@ -396,8 +397,8 @@ void Lane::close() {
   start_timer<&Lane::close_timer_, &Lane::finish_close>(context_.settings.delete_wait_ms);
 }
 
-// Starts the DELETE request for the session. If the lane turned out to be stateless, its revision
-// is not that of the session, so the request has none.
+// Starts the DELETE request for the session. The request of a stateless lane has no
+// MCP-Protocol-Version header, because the lane's revision is not that of the session.
 bool Lane::delete_session() {
   const std::string text = head("DELETE", definition_.url.target, !stateless());
   HttpRequest request;

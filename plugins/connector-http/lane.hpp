@@ -38,7 +38,7 @@ class Lane {
   // Cancels all requests and streams without notifying the host.
   void halt() noexcept;
   bh_lane handle() const noexcept { return handle_; }
-  // Removes POSTs whose responses are no longer needed. Returns true if other POSTs are in flight.
+  // Cancels overdue POSTs; see Post::overdue(). Returns true if other POSTs are in flight.
   bool sweep(std::uint64_t now_ns);
 
   // The functions below are called by the lane's requests.
@@ -73,7 +73,7 @@ class Lane {
  private:
   enum class Wire : std::uint8_t {
     streamable,
-    seeking,  // the event stream of HTTP+SSE is open, but no `endpoint` event was received
+    seeking,  // waiting for the `endpoint` event on the event stream of HTTP+SSE
     http_sse,
     down,
     closed
@@ -108,9 +108,9 @@ class Lane {
   void session_lost(Post *post, const bh_error &error);
   bool is_lost_session(const Post &post) const;
 
-  // Returns true if this status of the response to an opening request does not show which revisions
-  // the server supports, whatever the body contains. This applies to authentication, overload and
-  // server errors.
+  // Returns true if a response with this status does not show which revisions the server supports,
+  // even if its body is a JSON-RPC error. This applies to authentication, overload and server
+  // errors before the revision is known.
   bool hides_generation(std::uint16_t status) const noexcept {
     return revision_.empty() && (status == 401 || status == 403 || status == 429 || status >= 500);
   }

@@ -53,7 +53,7 @@ void Lane::stream_ended(const EventStream::End &end) {
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
   if (const auto &failure = stream_.failure(); end.refused && failure) {
-    // The stream has worked before, so the server must have lost the session.
+    // If the stream has worked before, the server must have lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
@@ -121,11 +121,11 @@ void Lane::seek_timed_out() {
   seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event was received on the event stream"));
 }
 
-// Called when the server has turned out to have no sessions. An `initialize` request may have been
-// sent as well because the server responded late. Undoes its effects: ends the search for HTTP+SSE
-// and the session, as far as the server's ID for it has arrived. The URL of a lane that found an
-// HTTP+SSE endpoint is the profile's again. May be called while an event of the stream is
-// delivered, so the stream's buffers must stay; it is not started again.
+// Called when the server has turned out to have no sessions. If the server responded late,
+// `initialize` may have been sent as well. This function undoes the effects of that request: it
+// deletes the session if a session ID has arrived, stops using HTTP+SSE, and restores the URL of
+// the definition. The stream's buffers are kept, because this function may be called while an event
+// of the stream is being delivered.
 void Lane::forget_initialize() {
   if (wire_ == Wire::streamable && has_session()) delete_session();
   session_.clear();
@@ -140,9 +140,9 @@ void Lane::forget_initialize() {
   wire_ = Wire::streamable;
 }
 
-// Called if HTTP+SSE does not work either. Reports the error of the first attempt. Messages that
-// have waited are sent if the server has responded to `initialize` with a JSON-RPC error;
-// otherwise, they fail.
+// Called if HTTP+SSE does not work either. If the server has responded to `initialize` with a
+// JSON-RPC error, delivers this response and sends the queued messages. Otherwise, the queued
+// messages fail with the errors of both attempts.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);

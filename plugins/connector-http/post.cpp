@@ -14,8 +14,8 @@ namespace {
 
 using bh::ns_per_ms;
 constexpr std::size_t first_step = 1 << 20;  // initial buffer size; doubled when full
-// Maximum number of bytes to read from the response to a notification. A connection can be reused
-// only if the whole response has been read.
+// Maximum number of bytes to read from a response that is ignored. A connection can be reused only
+// if the whole response has been read.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace

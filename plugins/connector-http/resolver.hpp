@@ -22,8 +22,8 @@ struct Address {
 // Maximum number of addresses per name.
 constexpr std::size_t addresses_max = 16;
 
-// Resolves an IP address or localhost. For localhost, ::1 comes first, as in getaddrinfo(). Returns
-// false for other names.
+// Resolves an IP address, localhost or *.localhost. For localhost, ::1 comes first, as in
+// getaddrinfo(). Returns false for other names.
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
 
 // A lookup of one name on the thread pool. Calls `done` on the reactor thread unless cancel() was

@@ -1,8 +1,8 @@
 // Parses server-sent events (WHATWG format), which may be split into pieces of any size.
 //
-// If an event has only one data line and that line is within one piece, the event is returned as a
-// view of the piece, without copying. All other events are assembled in a buffer of at most
-// max_event_bytes.
+// If an event has only one data line, and one piece contains both this line and the end of the
+// event, the event is returned as a view of the piece, without copying. All other events are
+// assembled in a buffer of at most max_event_bytes.
 #pragma once
 
 #include <cstdint>

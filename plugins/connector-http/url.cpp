@@ -95,7 +95,7 @@ std::string Url::shown() const {
 std::optional<Url> parse_url(std::string_view text, std::string *why) {
   if (text.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
   if (!is_printable(text))
-    return refuse(why, "the URL contains spaces, control or non-ASCII bytes");
+    return refuse(why, "the URL contains a space, backslash, control or non-ASCII character");
   Url url;
   url.tls = bh::starts_with_ignoring_case(text, "https://");
   if (!url.tls && !bh::starts_with_ignoring_case(text, "http://")) {
@@ -120,7 +120,7 @@ std::optional<Url> resolve_url(const Url &base, std::string_view reference, std:
   }
   if (reference.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
   if (!is_printable(reference))
-    return refuse(why, "the URL contains spaces, control or non-ASCII bytes");
+    return refuse(why, "the URL contains a space, backslash, control or non-ASCII character");
   Url url = base;
   if (reference.empty()) return url;
   const std::string base_path = base.target.substr(0, base.target.find('?'));

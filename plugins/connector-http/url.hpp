@@ -20,15 +20,16 @@ struct Url {
   std::string authority() const;
   // Returns "host:port", which is used in messages and as a key.
   std::string host_port() const;
-  // Returns "http://host:port". The default port is omitted.
+  // Returns "http://host:port" or "https://host:port". The default port is omitted.
   std::string origin() const;
   // Returns origin() and the path. The query is omitted because it may contain a credential.
   std::string shown() const;
   std::string text() const { return origin() + target; }
 };
 
-// Parses an absolute URL. Rejects user names, passwords, control characters, spaces, bytes above
-// 0x7E, and URLs longer than 8 KiB. On failure, *why contains the reason, without the URL.
+// Parses an absolute URL. Rejects user names, passwords, control characters, spaces, backslashes,
+// bytes above 0x7E, and URLs longer than 8 KiB. On failure, *why contains the reason, without the
+// URL.
 std::optional<Url> parse_url(std::string_view text, std::string *why);
 
 // Resolves a reference (RFC 3986, 5.2) to an http or https URL. The reference may be an absolute

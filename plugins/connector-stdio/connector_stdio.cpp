@@ -58,7 +58,7 @@ void ConnectorStdio::stop() noexcept {
 
 bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_info, void **out,
                                     bh_error *error) {
-  // Children start with an empty signal mask.
+  // Does not affect children, which start with an empty signal mask.
   if (!std::exchange(pipe_signal_blocked_, true)) stdio_lines::block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
   lanes_.reserve(lanes_.size() + 1);  // the push_back below must not throw

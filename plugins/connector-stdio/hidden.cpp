@@ -186,10 +186,10 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// If the text ends with a prefix of a value, in any layer, returns the range of the longest such
-// prefix. Otherwise, returns an empty range. If the text ends with a newline, a prefix shorter than
-// `broken` bytes counts only if it is in the text itself, because otherwise most lines would be
-// held back.
+// Returns the range at the end of the text that consists of the longest prefix of a value, in any
+// layer, and an incomplete escape. Both may be empty. If the text ends with a newline, a prefix
+// shorter than `broken` bytes counts only in the text itself, not in the other layers, because
+// otherwise most lines would be held back.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));

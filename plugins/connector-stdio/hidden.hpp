@@ -31,7 +31,8 @@ class HiddenValues {
   // Returns how many bytes at the end of the text must be held back until more text arrives. These
   // bytes are a prefix of a value, or a complete value that may be the start of a longer one.
   std::size_t open_end(std::string_view text) const;
-  // Returns the largest value that open_end() can return.
+  // Returns how many bytes may be held back. If open_end() returns more, StreamMask masks the text
+  // as if it had ended.
   std::size_t max_open() const noexcept { return max_open_; }
 
  private:

@@ -248,7 +248,7 @@ void Lane::on_stderr() {
   keep_stderr(mask_.finish());
 }
 
-// Reads once per event loop iteration. Returns false at end of file.
+// Performs one read. Returns false at end of file or on error.
 bool Lane::read_stderr() {
   char *const buffer = shared_.scratch.data.get();
   const ssize_t n = ::read(err_.fd, buffer, stderr_budget);

@@ -34,10 +34,10 @@ class Shared {
 
   // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // Called once, as the lane's last callback. The owner then reports lane_closed and destroys the
-  // lane, at the end of the event loop iteration or later.
+  // Called once, as the lane's last callback. The owner then destroys the lane and reports
+  // lane_closed, at the end of the event loop iteration or later.
   virtual void finished(Lane &lane) = 0;
-  // Returns the log file with this path. All lanes of a server share one object.
+  // Returns the log file with this path. All lanes with the same path share one object.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;

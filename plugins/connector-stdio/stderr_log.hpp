@@ -1,4 +1,4 @@
-// Keeps the standard error output of a child: all of it in a log file of limited size, and the last
+// Keeps the standard error output of a child in a log file of limited size, and keeps the last
 // lines for error messages. Runs on the reactor thread.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace connector_stdio {
 
-// An append-only log file. When it reaches `bound` bytes, it is renamed to PATH.1, so the two files
-// together use at most twice that size.
+// An append-only log file. Before a write would make it larger than `bound` bytes, it is renamed to
+// PATH.1, so the two files together use at most twice that size.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);

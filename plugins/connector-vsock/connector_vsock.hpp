@@ -1,9 +1,9 @@
 // Connects to an MCP endpoint outside the virtual machine, over AF_VSOCK or a Unix socket. Each
 // lane has one connection, on which messages are sent in frames (plugins/mcp-frame).
 //
-// If the host provides bh.host.wire/1, the connector reports when a connection is established,
-// reports back-pressure from the endpoint, supports half-close, and stops reading on request.
-// Otherwise, messages are queued until the connection is established.
+// Messages are queued until the connection is established. If the host provides bh.host.wire/1, the
+// connector reports when a connection is established, reports back-pressure from the endpoint,
+// supports half-close, and stops reading on request.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

@@ -90,7 +90,7 @@ void Lane::on_connected() {
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
   update_watch();
-  // The send buffer of a new socket has room for these few bytes, so send() does not block.
+  // The send buffer of a new socket has room for these few bytes, so send() writes all of them.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     report_down(BH_E_UNAVAILABLE, error_text("write failed", errno));

@@ -6,8 +6,8 @@
 // connection that is lost in the meantime is reported when the lane is no longer held.
 //
 // Owned by the connector. Runs on the reactor thread. The host functions message() and lane_down()
-// may call close() or send() on the same lane before they return. The lane is destroyed at the end
-// of the event loop iteration.
+// may call close() or send() on the same lane before they return. After close(), the lane is
+// destroyed at the end of the event loop iteration.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/wire.h>
@@ -39,8 +39,8 @@ class Shared {
 
   // Calls lane.flush() at the end of the current event loop iteration.
   virtual void flush_later(Lane &lane) = 0;
-  // Called once, as the lane's last callback. The owner then reports lane_closed and destroys the
-  // lane at the end of the event loop iteration.
+  // Called once, as the lane's last callback. The owner then destroys the lane and reports
+  // lane_closed at the end of the event loop iteration.
   virtual void finished(Lane &lane) = 0;
 
   const bh::Host &host;

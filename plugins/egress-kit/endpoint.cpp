@@ -30,7 +30,8 @@ std::string bad_url(std::string_view url, bool by_socket) {
   const auto parts = bh::split_url(url);
   if (!parts || parts->host.empty() || has_control(url) ||
       url.find(' ') != std::string_view::npos) {
-    return "url: malformed";
+    return "url: the host is missing or malformed, or the URL contains a space or a control "
+           "character";
   }
   if (url.find('#') != std::string_view::npos) {
     return "url: contains a fragment ('#'), which is never sent; remove it";

@@ -22,8 +22,8 @@ struct Endpoint {
   std::uint64_t timeout_ms = 2'000;                          // for one complete request
   bool loopback = false;                                     // connect only to loopback addresses
 
-  // Returns the endpoint for log and error messages ("https://pdp.example:8443"), without the path
-  // and other parts that may contain credentials.
+  // Returns the endpoint for log and error messages ("https://pdp.example:8443" or "unix:PATH"),
+  // without the path of the URL and other parts that may contain credentials.
   std::string shown() const;
 };
 

@@ -97,6 +97,10 @@ bool SocketPost::consume(std::string_view in) {
     finish("invalid HTTP response: " + std::string(why));
     return false;
   };
+  const auto too_large = [this] {
+    finish("the response body is larger than " + std::to_string(max_body_) + " bytes");
+    return false;
+  };
   std::string_view piece;
   for (;;) {
     switch (reader_.next(in, piece)) {
@@ -105,10 +109,10 @@ bool SocketPost::consume(std::string_view in) {
       case Result::head:
         answer_.status = head.status;
         answer_.retry_after = head.retry_after;
-        if (head.content_length > max_body_) return invalid("body limit exceeded");
+        if (head.content_length > max_body_) return too_large();
         break;
       case Result::body:
-        if (piece.size() > max_body_ - answer_.body.size()) return invalid("body limit exceeded");
+        if (piece.size() > max_body_ - answer_.body.size()) return too_large();
         answer_.body.append(piece);
         break;
       case Result::done:

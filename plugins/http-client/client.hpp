@@ -57,8 +57,8 @@ class Client {
   bool inside_ = false;  // true during calls to libcurl
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::deque<Transfer *> waiting_;     // added in this order when libcurl returns
-  std::vector<Transfer *> cancelled_;  // removed when libcurl returns
+  std::deque<Transfer *> waiting_;     // to be added, in this order, when libcurl returns
+  std::vector<Transfer *> cancelled_;  // to be removed when libcurl returns
   std::vector<CURL *> handles_;
   bh_http_id last_id_ = 0;  // ids are not reused, so stale ids are detected
 };

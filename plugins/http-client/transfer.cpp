@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t url_bytes_max = 8192;
 constexpr long connect_ms_default = 10'000;
 
-// These headers never contain credentials. All other headers are sent only to the origin of the
-// request, not to the targets of redirects.
+// These headers never contain credentials. If a request has any other header, redirects to another
+// origin are rejected.
 constexpr std::array harmless{"accept",        "accept-language", "accept-encoding",
                               "user-agent",    "cache-control",   "content-type",
                               "if-none-match", "range",           "if-modified-since"};

@@ -30,7 +30,7 @@ class Transfer {
   // Copies the request and sets all options. Returns an error if the request is invalid.
   bh_status prepare(const bh_http_request &request, bh_error *error);
 
-  // Calls the handler's on_done with the result.
+  // Calls the handler's on_done with the result, unless cancel() was called.
   void finish(CURLcode result);
   // After this call, the handler is no longer called.
   void cancel() noexcept { cancelled_ = true; }

@@ -9,8 +9,8 @@ namespace http_codec {
 // Runs on the reactor thread.
 class BodyBudget {
  public:
-  // Requests up to this size are not counted, so that large requests cannot block small requests.
-  // The connection limit bounds the uncounted memory.
+  // This many bytes of each request are not counted, so that large requests cannot block small
+  // requests. The connection limit bounds the uncounted memory.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}

@@ -46,8 +46,8 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// The fields that determine the framing of the message and whether the connection persists. Each
-// function returns the reason why a value is invalid, or null if the value is valid.
+// The fields that determine the framing of the message and whether the connection persists.
+// Functions that return a string return the reason why a value is invalid, or null if it is valid.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;

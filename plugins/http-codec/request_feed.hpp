@@ -1,8 +1,8 @@
 // Splits the byte stream from a client connection into requests. Performs no I/O.
 //
 // If a request is complete in the input, it is returned in place, without a copy. An incomplete
-// request is copied to a buffer, which is freed after the request. The buffer grows only as bytes
-// are received: an announced length alone reserves no memory.
+// request is copied to a buffer, which is freed after the request. The buffer grows as bytes are
+// received: an announced length alone reserves at most 1 MiB.
 #pragma once
 
 #include <cstdint>

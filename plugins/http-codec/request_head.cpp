@@ -52,7 +52,7 @@ HeadParser::Result HeadParser::advance(std::string_view data) noexcept {
     std::string_view line;
     switch (invalid ? HeadLines::Step::invalid : lines_.next(data, line)) {
       case HeadLines::Step::invalid:
-        refuse(400, "a control character in the head");
+        refuse(400, "an invalid character in the head");
         return Result::error;
       case HeadLines::Step::more:
         if (data.size() < limit_) return Result::more;

@@ -1,9 +1,8 @@
 // Splits a byte stream into frames.
 //
 // If a frame is complete in the caller's read buffer, it is returned in place. Otherwise it is
-// copied, and the rest of a long frame can be received directly into the copy. The reader never
-// uses more memory than one frame needs, or more than twice the number of bytes received. Runs on
-// the reactor thread.
+// copied, and the rest of a long frame can be received directly into the copy. Memory use grows
+// with the number of bytes received, not with the announced length. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Writes and parses the metadata line at the start of a connection: NUL, "CAPSEM_META:", a process
-// name, newline. The process name in this line is for diagnostics only; the process name in each
-// frame is authoritative.
+// Writes and parses the metadata line at the start of a connection: NUL, a prefix ("CAPSEM_META"),
+// a colon, a process name, newline. The process name in this line is for diagnostics only; the
+// process name in each frame is authoritative.
 #pragma once
 
 #include <cstddef>

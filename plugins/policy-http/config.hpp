@@ -9,7 +9,8 @@
 namespace policy_http {
 
 enum class Style : std::uint8_t { hook, opa };
-// How arguments and results are sent to the decision point: not at all, as a digest, or in full.
+// How arguments and results are sent to the decision point: not at all, as a digest, or as a digest
+// and up to preview_bytes of text.
 enum class Send : std::uint8_t { names, hashes, preview };
 
 struct Config {

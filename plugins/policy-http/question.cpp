@@ -102,8 +102,8 @@ void put_hashes(Writer &out, const Config &config, const bh_policy_request &r,
   out.end_object();
 }
 
-// Returns the trace parent "00-TRACE-SPAN-FLAGS" from _meta, or an empty string if it is missing or
-// malformed.
+// Returns the TRACE part of the trace parent "00-TRACE-SPAN-FLAGS" in _meta, or an empty string if
+// the trace parent is missing or malformed.
 std::string trace_of(std::string_view meta) {
   if (meta.empty()) return {};
   rapidjson::Document root;

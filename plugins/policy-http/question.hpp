@@ -16,7 +16,8 @@ struct Question {
   bool response = false;
   std::string decision_id;  // random; the response must have the same ID
   std::string body;
-  // Digest of everything that the decision depends on: the body without IDs and audit_context.
+  // Digest of everything that the decision depends on: the body without spec_version, decision_id,
+  // trace_id and audit_context.
   std::string key;
 };
 

@@ -2,7 +2,7 @@
 //
 // The following are checked in this order: the global block, the blocked servers, the allowed
 // servers (if any are listed), the permission of the tool, the default. If the corporation and the
-// user both set a key, the corporation's value takes precedence.
+// user both set a value, the corporation's value takes precedence. Both can set the global block.
 //
 // A tool is identified by the combined name server__tool. This name is ambiguous if either part
 // contains "__", and a server may give its tools any names. An entry is therefore meant for the

@@ -1,5 +1,5 @@
-// Evaluates calls against lists of servers and tools. A profile uses either this plugin or
-// policy-rules.
+// Evaluates calls against lists of servers and tools. An alternative to policy-rules for profiles
+// that need no conditions.
 #include <bulkhead/abi/ext/draft/explain.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>

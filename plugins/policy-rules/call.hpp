@@ -17,11 +17,13 @@ struct Call {
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
       definition, argument, context, extra, claimed_name;
-  Event event = Event::request;  // for other events, `arguments` is the body and `name` is a tool
-  bool to_server = false;        // direction of a notification
-  bool again = false;            // the call is evaluated again after an approval
-  bool approved = false;         // these rules required that approval
-  bool undecided = false;        // only of results: decide() was not called for the request
+  // The type of the event; request for calls and their results. For all other events, `arguments`
+  // is the body and `name` is a tool.
+  Event event = Event::request;
+  bool to_server = false;  // direction of a notification
+  bool again = false;      // the call is evaluated again after an approval
+  bool approved = false;   // with `again`: these rules required the approval
+  bool undecided = false;  // for results only: decide() was not called for the request
 
   // Returns the URI of a resource request or the target of a completion request. Returns an empty
   // string for other requests and events.

@@ -114,7 +114,7 @@ EvictionOrder *Counters::order_of(const Budget &budget) {
 void Counters::make_room(std::uint64_t now_ms) {
   sweep(now_ms);
   if (counts_.size() < kMaxCounts) return;
-  // With fewer counts, each would be evicted before it has counted anything.
+  // If too few counts can be evicted, each one would be evicted before it has counted anything.
   if (by_session_.size() + by_process_.size() < kMaxCounts / 16) return;
   const bool session = by_session_.largest() >= by_process_.largest();
   const std::string *key = (session ? by_session_ : by_process_).next();

@@ -1,9 +1,9 @@
 // Counts calls, bytes and destinations for rules with a budget (`over`). Single-threaded.
 //
-// If there are kMaxCounts counts, a new count evicts another one: a count by session, or else a
-// count by process, in the order of EvictionOrder. A client can always start with a new count of
-// these kinds, in another session or process, so it gains nothing from an eviction. Other counts
-// are not evicted, because that would renew the budget of a principal, server or tool.
+// If there are kMaxCounts counts and none has expired, a new count evicts a count by session or by
+// process, in the order of EvictionOrder. A client can always get a new count of these kinds in
+// another session or process, so it gains nothing from an eviction. Other counts are not evicted,
+// because that would renew the budget of a principal, server or tool.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -24,8 +24,8 @@ namespace bulkhead::rules {
 class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
-  static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results will be counted
-  // A count without a window (`per`) expires if it has not been used for this long.
+  static constexpr std::size_t kMaxCalls = 65'536;  // latest calls whose results are counted
+  // If room is needed, a count without a window (`per`) expires after being unused for this long.
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
   // The amounts that one call adds to a count, and the principal whose call it is.
@@ -35,9 +35,9 @@ class Counters {
     std::string_view principal{};
   };
 
-  // Returns true if the call would exceed the budget, or if it would need a new count, there are
-  // kMaxCounts counts, and none of them can be evicted. `key` identifies the count: it combines the
-  // rule with the call's values of the attributes in the budget's `by` list.
+  // Returns true if the call would exceed the budget, or if it needs a new count and there is no
+  // room for one. `key` identifies the count: it combines the rule with the call's values of the
+  // attributes in the budget's `by` list.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,

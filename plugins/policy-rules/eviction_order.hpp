@@ -1,8 +1,9 @@
 // Determines which count is evicted next: the least recently used count of the principal with the
-// most counts. The order contains only counts that were added to it.
+// most counts.
 //
-// The keys are borrowed: a key must stay valid and in place until remove(). Single-threaded. add()
-// and remove() take time logarithmic in the number of principals; the others are constant.
+// The keys are borrowed: a key must stay valid and in place until remove(). Single-threaded. add(),
+// remove() and next() take time logarithmic in the number of principals; use(), size() and
+// largest() take constant time.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ class EvictionOrder {
   void remove(const Place &place);
   // Returns the key of the count to evict, or nullptr if there is none.
   const std::string *next() const;
-  // The number of counts, and that of the principal with the most.
+  // size() returns the number of counts, largest() the number of counts of next()'s principal.
   std::size_t size() const noexcept { return size_; }
   std::size_t largest() const noexcept { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }
 

@@ -15,7 +15,7 @@ constexpr std::string_view kReservedKeys[] = {
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
 
-// A call described in JSON. Owns the strings of the call.
+// A call described in JSON. Borrows strings from the description; owns the JSON texts of the call.
 class Described {
  public:
   // Reads the description. Returns the error, or an empty string on success.
@@ -68,7 +68,7 @@ class Described {
     }
     const bool is_call = call.event == Event::request;
     if (wrong_.empty() && (call.server.empty() || (is_call && call.name.empty())))
-      wrong_ = "\"server\" and \"name\" are missing";
+      wrong_ = is_call ? "a call requires \"server\" and \"name\"" : "an event requires \"server\"";
     if (wrong_.empty() && !is_call && has_result) wrong_ = "only calls can have a \"result\"";
     if (wrong_.empty() && is_call) present_as_host(member(json, "extra"));
     return wrong_;
@@ -168,7 +168,8 @@ void put_answer(Writer &json, std::string_view key, const Verdict &verdict,
 std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge,
                                                 std::string_view call_json) {
   JsonText json;
-  if (const char *why = json.parse(call_json)) return std::unexpected(std::string("it is ") + why);
+  if (const char *why = json.parse(call_json))
+    return std::unexpected(std::string("the description of the call is invalid: ") + why);
   Described described;
   if (std::string wrong = described.read(json.value()); !wrong.empty())
     return std::unexpected(std::move(wrong));

@@ -130,9 +130,9 @@ TEST_CASE("an invalid description of a call is reported") {
     const auto said = explain(w.set, w.judge, call);
     return said ? "accepted" : said.error();
   };
-  CHECK(wrong("{") == "it is not valid JSON");
+  CHECK(wrong("{") == "the description of the call is invalid: not valid JSON");
   CHECK(wrong("[]") == "a call must be a JSON object");
-  CHECK(wrong(R"({"server":"s"})") == "\"server\" and \"name\" are missing");
+  CHECK(wrong(R"({"server":"s"})") == "a call requires \"server\" and \"name\"");
   CHECK(wrong(R"({"sever":"s","name":"t"})") ==
         "unknown member \"sever\"; did you mean \"server\"?");
   CHECK(wrong(R"({"server":1,"name":"t"})") == "\"server\" must be a string");

@@ -37,7 +37,7 @@ bool has_duplicates(const rapidjson::Value &object) {
 
 const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   if (!value.IsObject() && !value.IsArray()) return nullptr;
-  if (depth == JsonText::kMaxDepth) return "is nested too deeply";
+  if (depth == JsonText::kMaxDepth) return "nested too deeply";
   if (value.IsObject()) {
     if (has_duplicates(value)) return "an object has a duplicate member";
     for (const auto &each : value.GetObject()) {
@@ -81,7 +81,7 @@ const char *JsonText::parse(std::string_view text) {
   if (!whole || !bh::is_utf8(text)) return "not valid JSON";
   // Each value takes at least two bytes, including a comma, so short texts cannot exceed the limit.
   if (text.size() > 2 * kMaxValues && count_values(text) > kMaxValues)
-    return "has more than 8,388,608 values";
+    return "more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);
   if (!text.empty()) std::memcpy(text_.data(), text.data(), text.size());
   std::memset(text_.data() + text.size(), 0, kReadAhead);

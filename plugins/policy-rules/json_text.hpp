@@ -22,8 +22,8 @@ class JsonText {
   JsonText();
 
   // Parses a document. Returns nullptr on success. Otherwise returns the error ("not valid JSON",
-  // "an object has a duplicate member", "is nested too deeply" or "has more than 8,388,608
-  // values"), and value() is null.
+  // "an object has a duplicate member", "nested too deeply" or "more than 8,388,608 values"), and
+  // value() is null.
   const char *parse(std::string_view text);
   const rapidjson::Value &value() const;
   // Releases the tree, but keeps up to kKeptBytes of memory for reuse.

@@ -49,7 +49,8 @@ Match Judge::match_without_budget(const Rule &rule) {
   if (question_.event() != Event::request && (rule.reads & body_bits(question_.event())) != 0) {
     if (const char *fault = question_.parse_body()) {
       const bool response = question_.event() == Event::response;
-      return failed(std::string(response ? "the result is " : "the message is ") + fault);
+      return failed(std::string(response ? "the result is invalid: " : "the message is invalid: ") +
+                    fault);
     }
   }
   if (rule.by_list) return list_matches(rule);
@@ -61,7 +62,7 @@ Match Judge::match_without_budget(const Rule &rule) {
         question_.event() == Event::request && (rule.reads & kArgumentBits) != 0;
     if (reads_arguments && !question_.is_partial()) {
       if (const char *fault = question_.parse_arguments())
-        return failed(std::string("the arguments are ") + fault);
+        return failed(std::string("the arguments are invalid: ") + fault);
     }
     question_.fill(rule.reads);
     // Conditions may read the call's data several times, so the budget increases with the size of
@@ -93,8 +94,9 @@ std::string Judge::key_of(const Rule &rule) const {
   return key;
 }
 
-// Evaluates the rule's budget. Returns yes if the call would exceed the budget. Otherwise, returns
-// no and prepares a charge, which is applied unless the call is blocked.
+// Evaluates the rule's budget. Returns yes if the call would exceed the budget, and error if its
+// destinations cannot be determined. Otherwise, returns no and, if the call is not yet counted,
+// prepares a charge, which is applied unless the call is blocked.
 Match Judge::within(const Rule &rule, const Budget &budget) {
   std::string key = key_of(rule);
   if (question_.call().again && is_counted(key)) return Match::no;

@@ -30,19 +30,20 @@ struct Verdict {
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one message, but not of the budgets. If the message is too
-// large for the reactor thread, the conditions are evaluated in advance on another thread.
+// The results of all conditions for a message that is too large for the reactor thread. The
+// conditions are evaluated in advance on another thread. Budgets are not evaluated.
 struct Findings {
   struct Of {
     Match match = Match::no;
     std::string fault;  // error message if `match` is error
     std::optional<Rewritten> rewritten;
   };
-  std::unordered_map<const Rule *, Of> rules;  // results of all rules up to the deciding rule
-  std::set<std::string> hosts;                 // set if a rule counts destinations
+  std::unordered_map<const Rule *, Of> rules;  // of the rules up to the first one that decides
+  std::set<std::string> hosts;                 // set if a matching rule counts destinations
 };
 
-// The result of evaluating one rule, for explanations.
+// The result of evaluating one rule, for explanations. `within` means that the condition matches,
+// but the budget is not exceeded.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
@@ -51,8 +52,8 @@ struct Look {
 
 class Judge {
  public:
-  // Maximum number of calls that are pending approval and remembered as already counted. If more
-  // calls are pending, the oldest ones are counted again when they are approved.
+  // Number of the latest calls with an ask verdict that are remembered as already counted. An older
+  // call is counted again when it is approved.
   static constexpr std::size_t kMaxAsked = 4'096;
 
   // Provides monotonic time (steady_ms) and Unix time (unix_ms), both in milliseconds.
@@ -61,21 +62,22 @@ class Judge {
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // Evaluates a call and counts it. If `looks` is set, appends all evaluated rules to it and does
-  // not count the call.
+  // Evaluates a call and, unless it is blocked, counts it. If `looks` is set, appends all evaluated
+  // rules to it and does not count the call.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
-  // Evaluates a result, and adds its size to the byte budgets that count its call.
+  // Evaluates a result. Unless `looks` is set, adds the size of the result to the byte budgets that
+  // count its call.
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
   // Evaluates an event that is neither a call nor a result. call.event is the type of the event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
-  // Returns true if any rule that may match this message reads or rewrites its body. If the message
-  // is a result, `event` is response.
+  // Returns true if any rule that may match this message reads or rewrites its body, or counts its
+  // destinations. If the message is a result, `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
   // Returns true if the message is too large for the reactor thread and a rule reads its body.
   bool is_large(const RuleSet &set, Event event, const Call &call, std::string_view result);
-  // Returns the verdict for large messages if the rules refuse them.
+  // Returns the verdict for a large message if the rules reject such messages (refuses_large).
   Verdict refuse_large(const RuleSet &set);
   // Evaluates all conditions for a message, but does not count the message. May be called on
   // another thread if that thread has its own Judge.

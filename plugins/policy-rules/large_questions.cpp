@@ -93,17 +93,13 @@ void LargeQuestions::conclude(Question &q) noexcept {
   if (all.stopped_) return;
   try {
     // If the rules have been reloaded, the message is evaluated again with the new rules.
-    const bool outdated = q.set != all.rules_();
-    if (outdated && all.begin_first()) return;
-    constexpr std::string_view full = "the pool for blocking work is full";
-    if (outdated) {
-      all.answer_first(refusal(full));
-    } else {
-      all.answer_first(q.studied
-                           ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
-                           : refusal("out of memory while evaluating the rules"));
-    }
-    while (!all.waiting_.empty() && !all.begin_first()) all.answer_first(refusal(full));
+    const bool reloaded = q.set != all.rules_();
+    if (reloaded && all.begin_first()) return;
+    all.answer_first(q.studied  ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
+                     : reloaded ? refusal("the pool for blocking work is full")
+                                : refusal("out of memory while evaluating the rules"));
+    while (!all.waiting_.empty() && !all.begin_first())
+      all.answer_first(refusal("the pool for blocking work is full"));
   } catch (const std::exception &failed) {
     all.host_.log(BH_LOG_ERROR, std::string("a large message was not evaluated: ") + failed.what());
   }

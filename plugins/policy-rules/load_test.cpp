@@ -229,7 +229,7 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(match_rule(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
   for (const std::string_view number : {"-10", "0", "9", "1001"}) {
     has(bad(match_rule(match + R"(,"action":"block","priority":)" + std::string(number))),
-        "10 to 1000 are");
+        "[profiles.rules] (10 to 1000)");
   }
   CHECK(good(match_rule(match + R"(,"action":"block","priority":"default")"))
             .of(Event::request)[0]
@@ -237,7 +237,7 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})),
       "only in the corporation's profile");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "a rule id must have");
-  // Only the corporation's profile may set these members.
+  // Only the corporation's profile may set corp_locked to true.
   has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
       "only rules in the corporation's profile");
   good(match_rule(match + R"(,"action":"block","corp_locked":false)"));

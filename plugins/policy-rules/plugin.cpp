@@ -53,7 +53,9 @@ class PolicyRules {
     std::string text = faults.front();
     if (faults.size() > 1) {
       for (const std::string &fault : faults) host_.log(BH_LOG_ERROR, fault);
-      text += " (and " + std::to_string(faults.size() - 1) + " more errors, see the log)";
+      const std::size_t more = faults.size() - 1;
+      text += " (and " + std::to_string(more) +
+              (more == 1 ? " more error; see the log)" : " more errors; see the log)");
     }
     return bh::fail(error, BH_E_INVALID, text);
   }

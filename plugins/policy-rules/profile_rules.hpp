@@ -1,5 +1,6 @@
-// Reads the configuration that the host passes to the plugin. It consists of the profile's layers
-// ("profile_rules") with the line numbers of their keys. Collects errors.
+// Reads the configuration that the host passes to the plugin, and collects its errors. The
+// configuration consists of the profile's layers ("profile_rules") with the line numbers of their
+// keys.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -22,8 +23,9 @@ struct Layer {
   std::unordered_map<std::string_view, std::uint32_t> lines;  // line numbers by path
 
   bool is_corp() const { return name == "corp"; }
-  std::uint32_t line(std::string_view path) const;  // the nearest known line, or 0
-  // Returns "FILE:LINE", or "FILE" if the line is unknown.
+  // Returns the line of the key `path` or of its nearest parent with a known line, or 0.
+  std::uint32_t line(std::string_view path) const;
+  // Returns "FILE:LINE", or "FILE" if the line is unknown. A layer without a file is "(NAME)".
   std::string place(std::string_view path) const;
 };
 

@@ -37,8 +37,8 @@ void append_strings(const rapidjson::Value &value, std::string *out) {
   }
 }
 
-// Returns the content of the result, in the member that a result of this method has. A server
-// could add the others to hide it.
+// Returns the content of a result: the member that is defined for this method. All other content
+// members are ignored, because a server could add them to hide the content.
 const rapidjson::Value &content_of(const rapidjson::Value &result, std::string_view method) {
   const std::string_view name = method == "resources/read" ? "contents"
                                 : method == "prompts/get"  ? "messages"

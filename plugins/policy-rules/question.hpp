@@ -51,7 +51,7 @@ class Question {
   // Marks the values that only requests have, such as the arguments, as unknown. Must be called
   // after begin(Event::request), before fill().
   void hide_request();
-  // Releases the parsed JSON trees.
+  // Releases the trees of the arguments and of the body.
   void clear_texts();
 
   Event event() const noexcept { return event_; }
@@ -64,8 +64,9 @@ class Question {
   // Returns true if hide_what_differs() has been called.
   bool is_partial() const noexcept { return filled_ == ~0ull; }
 
-  // Computes the values of those slots that have not been computed yet. If a value is unavailable,
-  // its slot contains an error value.
+  // Computes the values of those slots that have not been computed yet. Slots of the arguments or
+  // the body require a successful parse_arguments() or parse_body(). If another value is
+  // unavailable, its slot contains an error value.
   void fill(std::uint64_t slots);
   const Values &values() const noexcept { return values_; }
   // Each function returns nullptr on success, or the reason why the JSON cannot be evaluated.

@@ -118,9 +118,9 @@ class MatchRuleReader : RuleReader {
                                                     : *number >= 10 && *number <= 1000;
     if (!fits) {
       return fault("priority", std::to_string(*number) + " is outside the range of " +
-                                   (section_ == Section::fallback ? "[default]: 1001 is"
-                                    : corp ? "[corp.rules]: -10 and below are"
-                                           : "[profiles.rules]: 10 to 1000 are"));
+                                   (section_ == Section::fallback ? "[default] (only 1001)"
+                                    : corp                        ? "[corp.rules] (-1000000 to -10)"
+                                           : "[profiles.rules] (10 to 1000)"));
     }
     rule_.priority = static_cast<int>(*number);
   }

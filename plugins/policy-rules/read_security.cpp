@@ -263,8 +263,9 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// Reads the allow list of a server. Calls to tools that are not listed are blocked. Calls to listed
-// tools are evaluated against the other rules, and are allowed if no rule matches.
+// Reads the allow list of a server. Calls to tools that are not listed are blocked unless a rule
+// with a priority below 0 decides first. Calls to listed tools are evaluated against the other
+// rules, and are allowed if no rule matches.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

@@ -120,7 +120,7 @@ class Rewriter {
       return levels_.size() == path.size() && below(path);
     });
   }
-  // Returns true if the current value is rewritten if it is a string.
+  // Returns true if the rewrite applies to strings at the current position.
   bool targeted() const {
     if (rewrite_.regex_ == nullptr || !below(rewrite_.path_, rewrite_.content_ ? 1 : 0))
       return false;

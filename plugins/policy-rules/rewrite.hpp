@@ -19,7 +19,7 @@ namespace bulkhead::rules {
 // the output would exceed Rewrite::kMaxOutput.
 struct Rewritten {
   std::optional<std::string> text;
-  bool changed = false;  // true if the output differs from the input
+  bool changed = false;  // true if a string was replaced or a member was removed
 };
 
 class Rewrite {

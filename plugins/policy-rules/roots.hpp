@@ -77,8 +77,8 @@ inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescri
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
-// The members of a result that mcp.response.content and rewrites of response.content refer to: of a
-// tool, a resource and a prompt.
+// The members with the content of a result: of tools/call, resources/read and prompts/get.
+// mcp.response.content and rewrites of response.content refer to these members.
 inline constexpr std::array<std::string_view, 3> kContentNames = {"content", "contents",
                                                                   "messages"};
 

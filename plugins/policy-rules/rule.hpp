@@ -22,7 +22,7 @@ struct Budget {
   enum class What : std::uint8_t { calls, bytes, destinations };
   What what = What::calls;
   std::uint64_t most = 0;    // maximum amount within the budget
-  std::uint64_t per_ms = 0;  // length of the sliding window; 0 if counts do not expire
+  std::uint64_t per_ms = 0;  // length of the sliding window; 0 if there is no window
   // Counts are kept separately for each combination of the values of these attributes.
   bool by_session = false, by_principal = false, by_process = false, by_server = false,
        by_tool = false;

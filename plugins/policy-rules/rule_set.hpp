@@ -71,7 +71,7 @@ class Index {
 struct RuleSet {
   static constexpr std::size_t kMaxRules = 10'000;
 
-  std::array<std::vector<Rule>, kEvents> rules;  // sorted by (priority, id)
+  std::array<std::vector<Rule>, kEvents> rules;  // in order of evaluation
   std::array<Index, kEvents> indexes;
   bool legacy = false;
   std::vector<std::string> warnings;      // for the author of the rules; the rules are valid
@@ -95,7 +95,7 @@ struct RuleSet {
 // A rule read from the profile.
 struct RuleDraft {
   Rule rule;
-  bool corp = false;  // set by the corporation's layer, so lower layers cannot replace the rule
+  bool corp = false;  // set by the corporation's layer, so higher layers cannot replace the rule
 };
 struct Drafts {
   std::map<std::string, RuleDraft> rules;  // by ID
@@ -114,8 +114,8 @@ void add_rule(const Table &table, Rule rule, Drafts *out);
 // the rule with the same ID from a lower layer, unless the corporation set that rule.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
-// read_security() reads the rules in [security]. read_match_rules() reads the rules in
-// [corp.rules], [profiles.rules] and [default].
+// read_security() reads the [security] section. read_match_rules() reads the rules in [corp.rules],
+// [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
 void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 

@@ -25,7 +25,7 @@ const rapidjson::Document &table() {
   return document;
 }
 
-// A call from the table. Owns the strings of the call.
+// A call from the table. Owns the JSON texts of the call.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;

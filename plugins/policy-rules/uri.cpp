@@ -125,7 +125,8 @@ bool is_file(const Special *special) noexcept {
   return special != nullptr && special->port.empty();
 }
 
-// Returns the canonical form of an IPv6 address in brackets, such as [2001:DB8:0::1].
+// Returns the canonical form of an IPv6 address in brackets, such as [2001:db8::1] for
+// [2001:DB8:0::1]. Returns all other names unchanged.
 std::string ipv6_of(std::string name) {
   in6_addr address{};
   char text[INET6_ADDRSTRLEN];
@@ -137,6 +138,7 @@ std::string ipv6_of(std::string name) {
 }
 
 // Returns the canonical form of an IPv4 address, such as 127.0.0.1 for 2130706433 or 0x7f.1.
+// Returns all other names unchanged.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
@@ -241,7 +243,8 @@ std::string normalized_uri(std::string_view uri) {
   const std::string path = path_of(rest.substr(0, end), special);
   if (!has_authority && path.starts_with("//"))
     out += "/.";  // otherwise, the path would be parsed as a host
-  if (out.empty() && scheme_end(path) != std::string::npos) out = "./";  // or as a scheme
+  // Without this prefix, the start of the path would be parsed as a scheme.
+  if (out.empty() && scheme_end(path) != std::string::npos) out = "./";
   return out + path + query_of(rest.substr(end), special);
 }
 

@@ -80,6 +80,7 @@ std::string checkpoint_statement(std::uint32_t chain, const Head &head);
 // Describes the last row of a removed file. The detail text of a `dropped` mark ends with this
 // description.
 std::string dropped_text(const Head &last);
+// Returns the bytes that are signed: the statement with the instance and the time.
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement);
 bool signature_fits(std::string_view message, std::string_view key, std::string_view signature);

@@ -160,7 +160,8 @@ constexpr std::string_view all_statements =
         "  trace_id TEXT,\n"
         "  scope TEXT,\n"
         "  record_number INTEGER" BH_CLAIMED_NAME)
-    "-- Events of the recording itself: start, end, gap, lost, carried, dropped.\n"
+    "-- Events of the recording itself: start, end, unclean, gap, lost, carried, dropped,\n"
+    "-- unreadable, policy.\n"
     BH_CHAINED(
         "audit_marks",
         "  id INTEGER PRIMARY KEY,\n"

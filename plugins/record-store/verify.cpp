@@ -407,8 +407,8 @@ class Walk {
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
   std::string later_;  // reported if there is no other error
-  // Strings that a `dropped` mark must contain. They are empty if no mark is required or the mark
-  // has been found.
+  // Strings that a `dropped` mark must contain. dropped_file_ is empty if no mark is required or
+  // the mark has been found.
   std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;

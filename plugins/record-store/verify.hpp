@@ -27,7 +27,7 @@ struct VerifyOptions {
   // The instance that all signatures must name. If empty, any instance is accepted, but all
   // signatures must name the same one.
   std::string instance;
-  // The checkpoints of this chain in the supervisor's list. All rows that they sign must exist.
+  // The checkpoints of this chain in the supervisor's list, sorted by seq. Their rows must match.
   std::vector<KnownCheckpoint> known;
   bool whole_chain = true;  // false for a single file, which may have predecessors and successors
   bool to_the_end = true;   // the files include the end of the chain, so all signed rows must exist

@@ -12,8 +12,9 @@
 
 namespace stdio_lines {
 
-// Outgoing messages larger than this bypass the write queue. The first of them on a pipe enlarges
-// the pipe.
+// Outgoing messages larger than this bypass the write queue, and the rest of an incoming line
+// larger than this is read directly into its copy. The first large message on a pipe enlarges the
+// pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
 // Buffers that all readers of a plugin instance share. Only one reader reads at a time.
@@ -22,7 +23,7 @@ struct Scratch {
   static constexpr std::size_t max_spare = 2u << 20;
 
   std::unique_ptr<char[]> data{new char[size]};
-  Bytes spare;  // buffer of the last long line; its mapped pages are reused for the next long line
+  Bytes spare;  // buffer of an earlier long line; its mapped pages are reused for the next one
 
   void give_back(Bytes &&used) noexcept {
     if (used.capacity() <= spare.capacity() || used.capacity() > max_spare) return;
@@ -38,8 +39,8 @@ class LineSink {
   // Receives one non-blank line without its terminator (LF or CRLF). The line is valid only during
   // the call.
   virtual bool on_line(std::string_view line) = 0;
-  // Called if a line exceeds max_line. `start` contains the first bytes of the line; the rest is
-  // skipped.
+  // Called if a line exceeds max_line or memory allocation fails. `start` contains bytes of the
+  // line, usually its first ones. The rest of the line is skipped.
   virtual bool on_too_long(std::string_view start) = 0;
   // Called after each read, before the lines are delivered.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }

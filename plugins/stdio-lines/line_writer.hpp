@@ -32,7 +32,7 @@ class LineWriter {
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
-  // Queues the concatenated parts and a newline as one line. Newlines in the parts (pretty-printed
+  // Queues the concatenated parts and a newline as one line. CR and LF in the parts (pretty-printed
   // JSON) become spaces. If the queue is full, returns false and queues nothing.
   bool add(std::span<const bh_str> parts) noexcept;
 
@@ -42,8 +42,9 @@ class LineWriter {
 
   Flush flush(int fd) noexcept;
 
-  // Combines add() and flush(). A large message is written directly from the caller's memory, and
-  // only the bytes that cannot be written at once are copied. *taken is false if the queue is full.
+  // Combines add() and flush(), for large messages. If the queue can be flushed, the message is
+  // written directly from the caller's memory, and only the bytes that cannot be written at once
+  // are copied. *taken is false if the queue is full.
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;

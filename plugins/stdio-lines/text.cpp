@@ -17,7 +17,7 @@ std::size_t skip_control(std::string_view s, std::size_t i) {
   return i + 1;
 }
 
-// Skips the string of a title or link sequence, up to and including BEL or "ESC \\", but not beyond
+// Skips the string of a title or link sequence, up to and including BEL or "ESC \", but not beyond
 // the end of the line.
 std::size_t skip_string(std::string_view s, std::size_t i) {
   for (; i < s.size() && s[i] != '\n'; ++i) {

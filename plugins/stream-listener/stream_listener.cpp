@@ -62,8 +62,8 @@ void StreamListener::accept_batch() {
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      // make_room_ is called at most once per batch. If closing one connection did not suffice,
-      // closing more connections would not help.
+      // make_room_ is called at most once for each new connection. If closing one connection did
+      // not suffice, closing more connections would not help.
       if (!std::exchange(made_room, true) && make_room_()) continue;
     }
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);

@@ -103,7 +103,9 @@ void Exporter::note(const std::string &problem) {
   host_.log(
       failing_ ? BH_LOG_WARN : BH_LOG_INFO,
       "the collector " + config_.traces.shown() +
-          (failing_ ? ": " + problem + "; spans are queued, and dropped when the queue is full"
+          (failing_ ? ": " + problem +
+                          "; spans are queued and retried; they are dropped after retry_for_ms, if "
+                          "the collector rejects them, or if the queue is full"
                     : " accepts spans again"));
 }
 

@@ -41,10 +41,10 @@ class Exporter {
   const Config &config_;
   const std::function<void(std::uint64_t)> dropped_;
   std::deque<std::string> spans_;
-  std::size_t batch_ = 0;  // the first spans, which are being sent or retried
+  std::size_t batch_ = 0;  // how many of the first spans are being sent or retried
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // 0 before the first attempt of the batch
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // backoff_ms_ is 0 unless attempts have failed
   bool failing_ = false;
 };
 

@@ -365,7 +365,7 @@ std::string Store::leave_damaged() {
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // If the file continues from another row, it is left unchanged.
+    // If the file continues from another row, it is left unchanged, and the next call skips it.
     if (problem.empty())
       problem = path_ + " already exists and continues a different row of the chain";
     else

@@ -1,5 +1,5 @@
 // Writes the database files of one chain, to which no other process writes. Only one file is open
-// at a time.
+// for writing at a time.
 //
 // Owner: the Writer, which opens the Store on the control thread and then uses it on the writer
 // thread. A failure does not change the chain: head() stays at the last committed row.
@@ -73,7 +73,7 @@ class Store {
   bool is_remembered(const Row &row) const;
 
   // Syncs the committed rows to disk, signs them, and stores the signature as a checkpoint. Returns
-  // false if no file is open, signing fails or the checkpoint cannot be written.
+  // false if no file is open or one of these steps fails.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
   bool is_full();  // the current file has reached segment_bytes

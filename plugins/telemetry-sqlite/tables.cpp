@@ -226,7 +226,7 @@ bool Tables::call(const Row &row, Head *head) {
 }
 
 // Records rejections and decisions made by rules. A call that is allowed by default is not
-// recorded; for such a call, policy-rules reports the rule "default".
+// recorded; for such a call, policy-rules reports the rule "security.rules.mcp.default".
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;

@@ -258,7 +258,8 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
 // If record numbers are missing, records this as a gap. The numbers are consecutive as long as the
 // same gateway process runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
-  // A new gateway process starts its numbers at the current time in microseconds.
+  // A new gateway process starts its numbers at the current time in microseconds. A difference of
+  // one second therefore indicates another process.
   constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {

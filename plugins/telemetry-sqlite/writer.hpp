@@ -58,9 +58,9 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files in `folder` and starts the thread. Also succeeds if the disk is full;
-  // in this case, records are queued or spilled until the files can be written. Returns the error
-  // message, or an empty string on success.
+  // [control] Opens the files in `folder` and starts the thread. Returns the error message, or an
+  // empty string on success. Fails if the spill file's disk space cannot be reserved. If only the
+  // database cannot be written (full disk), records are queued or spilled until it can be written.
   std::string start(const std::string &folder);
   // [control] Writes and signs the queued rows, closes the files and stops the thread.
   void stop();

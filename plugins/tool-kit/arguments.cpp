@@ -97,6 +97,7 @@ Arguments::Arguments(std::string_view json) {
     if (!twice) arguments_.push_back({name, t, std::string(text), texts});
     if (twice)
       wrong("the argument " + bh::in_quotes(name, max_shown) + " is specified more than once");
+    if (arguments_.size() > 64) wrong("there are more than 64 arguments");
     return !twice && arguments_.size() <= 64;
   };
   Collector collector(add);

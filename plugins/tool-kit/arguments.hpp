@@ -41,7 +41,7 @@ class Arguments {
   struct Argument {
     std::string name;
     Type type;
-    std::string text;  // a number as written, or "true" or "false"
+    std::string text;  // a string, a number as written, or "true" or "false"
     std::vector<std::string> texts{};
   };
 

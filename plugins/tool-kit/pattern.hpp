@@ -22,8 +22,8 @@ class Pattern {
   Pattern(Pattern &&) noexcept;
   Pattern &operator=(Pattern &&) noexcept;
 
-  // Compiles a pattern of at most 4096 bytes to a program of at most 4 MiB. On failure, returns
-  // false and sets *problem to a message that names the argument.
+  // Compiles a pattern of at most 4096 bytes, which may use 4 MiB of memory. `argument` is the name
+  // of the argument for error messages. On failure, returns false and sets *problem to a message.
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
   // Returns true if the line contains a match. must_stop() is called at least every few tens of

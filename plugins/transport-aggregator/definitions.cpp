@@ -78,7 +78,8 @@ class Translation {
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (problem != std::errc() || end != value.data() + value.size() || seconds == 0 ||
         seconds > 86'400) {
-      return note(notes_, "server " + name() + ": timeout_secs must be a number from 1 to 86400");
+      return note(notes_,
+                  "server " + name() + ": timeout_secs must be a whole number from 1 to 86400");
     }
     add("\"timeout\"", std::to_string(seconds * 1000));
   }

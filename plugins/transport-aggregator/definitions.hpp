@@ -18,9 +18,9 @@ struct SlowStarters {
 };
 
 // Translates `servers`, which must be a valid JSON array, to the array for
-// bh_host_control.replace_servers. Removes empty values (null, "", [], {}) and converts
-// timeout_secs to timeout. Adds log lines to *notes; they contain the names of servers and members,
-// but no values.
+// bh_host_control.replace_servers. Removes empty values (null, "", [], {}) and `auth`, converts
+// timeout_secs to timeout, and adds connect_timeout to servers with a slow command. Adds log lines
+// to *notes; they contain the names of servers and members, but no other values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

@@ -33,8 +33,8 @@ struct RequestError {
   bool has_id = false;         // true if Request::id is set, so that an error reply can be sent
 };
 
-// Parses `text`, which must be valid JSON. Unknown members are ignored. Duplicate members are
-// rejected, because parsers differ in which one they use.
+// Parses `text`, which must be valid JSON. Unknown members are ignored. Duplicates of known members
+// are rejected, because parsers differ in which one they use.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

@@ -303,7 +303,8 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading. Any queued output is written by the watch's callback or by stop().
+// Stops reading and closes the session. Any queued output is written by the watch's callback or by
+// stop().
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;

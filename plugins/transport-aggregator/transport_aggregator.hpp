@@ -12,7 +12,7 @@
 // Limits:
 //  - 1 MiB per line, 16 MiB per MessagePack message
 //  - max_open requests without a reply
-//  - limits->message_bytes for requests that wait for the first servers
+//  - limits->message_bytes for requests that wait for the first servers or for a list
 //  - limits->write_queue_bytes for queued replies, limits->write_stall_ms without write progress
 //  - drain_ms for in-flight requests after the end of the input
 #pragma once

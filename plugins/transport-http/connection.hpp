@@ -50,7 +50,7 @@ class ConnectionOwner {
   // Called if the framing is invalid or the request arrives too slowly. The owner must respond with
   // this status and close the connection.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // Called if nothing has been written for a pending response for quiet_ns.
+  // Called if a response is pending, but nothing has been written for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
   // Called if the connection is unusable. The owner must destroy it at the end of the event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
@@ -59,7 +59,7 @@ class ConnectionOwner {
   virtual void on_ready(Connection &connection) noexcept = 0;
   // Called at the end of a reactor event. The owner may destroy connections here.
   virtual void on_event_end() = 0;
-  // Requests that check() be called at this time or earlier.
+  // Requests that check() be called at about this time. Earlier calls are harmless.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
 
  protected:

@@ -56,7 +56,7 @@ class EventRing {
     return false;
   }
 
-  // Drops events that were written before at_ns. Unwritten events are kept.
+  // Drops the oldest events that were written before at_ns, up to the first unwritten event.
   void expire(std::uint64_t at_ns) {
     while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
   }

@@ -2,9 +2,9 @@
 //
 // Sessions are evicted in this order: sessions whose client has not sent notifications/initialized,
 // sessions without an open stream, sessions with only a GET stream, sessions with in-flight calls.
-// Within a category, the peer with the most sessions loses its least recently used session. A few
-// recent handshakes are spared, so that clients that connect at the same time do not evict each
-// other.
+// Within a category, the peer with the most sessions loses its least recently used session. If
+// there are only a few handshakes, the recent ones are evicted last, so that clients that connect
+// at the same time do not evict each other.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit` is the size of the session table. One recent handshake is spared for every 64 sessions
-  // in `limit`.
+  // `limit` is the size of the session table. Recent handshakes are spared if there are at most
+  // limit / 64 handshakes.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
   // Returns the session to evict, or null if there is none. The result is valid until the table

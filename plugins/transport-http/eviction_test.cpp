@@ -101,7 +101,7 @@ TEST_CASE(
 
 TEST_CASE("a few clients that connect at the same time do not evict each other") {
   Table table;
-  Eviction eviction(128);  // two recent handshakes are spared
+  Eviction eviction(128);  // recent handshakes are spared if there are at most two
   Session &used = table.add("a", 1 * second);
   Session &first = table.add("a", 10 * second, false);
   table.add("b", 10 * second, false);

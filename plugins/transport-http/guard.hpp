@@ -21,8 +21,8 @@ class Guard {
   // Maximum length of an Origin, which is copied to the response.
   static constexpr std::size_t max_origin = 256;
 
-  // `port` is the listening port, or 0 for a Unix socket, with which Host may have any port. If
-  // by_address is true, Host may be any IP address with this port. It is set for non-loopback
+  // `port` is the listening port. For a Unix socket, it is 0, and Host may have any port. If
+  // by_address is true, Host may be any IP address with this port. This is used for non-loopback
   // listeners: a list of names cannot cover all addresses of 0.0.0.0, and DNS rebinding requires a
   // name.
   Guard(GuardConfig config, std::uint16_t port, bool by_address);

@@ -6,8 +6,8 @@ namespace transport_http {
 
 namespace {
 
-// Returns the value of `sessionId` in the query. The value consists of digits, so it need not be
-// decoded.
+// Returns the value of `sessionId` in the query. The value consists of hex digits, so it need not
+// be decoded.
 std::string_view session_of(std::string_view query) noexcept {
   constexpr std::string_view name = "sessionId=";
   while (!query.empty()) {

@@ -35,8 +35,8 @@ TEST_CASE("event ids from an earlier process do not match events of the current 
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);
-  // This is the session's first request in this process. The earlier process also had a first
-  // request.
+  // This is the session's first request in this process. In the earlier process, the first request
+  // used stream 1, so the event ID 1-0 must not match this request.
   broken.send(post(rig, "later", sealed));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 20'000));
   rig.event(rig.delivered[0], "of this process");

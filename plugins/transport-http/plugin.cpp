@@ -81,8 +81,8 @@ class TransportHttp {
   }
 
  private:
-  // Determines the token. It is taken from the configuration, created and stored by the host
-  // ("auto"), or not used at all. A token is mandatory if other machines can connect.
+  // Determines the token: the configured one, or with "auto" the one in the host's secrets, which
+  // is created if it is missing. A token is mandatory if other machines can connect.
   bh_status find_token(bh_error *error) {
     ListenAddress address;
     if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {

@@ -18,7 +18,7 @@ struct Answer {
   std::span<const bh_str> parts{};
 };
 
-// Sends a complete response, including its length, and makes the connection idle.
+// Sends a complete response, including its length. Then the connection becomes idle or is closed.
 void respond(Connection &connection, const Answer &answer);
 
 // Sends a JSON-RPC error without an ID, for requests whose ID is unknown.
@@ -37,11 +37,11 @@ struct Event {
 // Starts an event stream. If `prime` is not null, also sends an empty event, whose ID allows the
 // client to resume the stream. `extra` contains additional header lines, each terminated by CR LF.
 bool begin_events(Connection &connection, std::string_view extra, const Event *prime);
-// Sends one event. If `last` is true, also ends the stream and makes the connection idle.
+// Sends one event. If `last` is true, also ends the stream, as end_events() does.
 bool send_event(Connection &connection, const Event &event, bool last = false);
 // Sends a comment, which prevents time-outs in proxies. Clients ignore comments.
 bool send_comment(Connection &connection);
-// Ends a stream without another event.
+// Ends a stream without another event. Then the connection becomes idle or is closed.
 void end_events(Connection &connection);
 
 }  // namespace transport_http

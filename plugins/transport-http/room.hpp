@@ -2,7 +2,7 @@
 //
 // Unused connections are closed first. If all connections are in use, the peer with the most
 // connections loses connections from its largest group. The groups of a peer are:
-//  - for each session, the connections that wait for responses
+//  - for each session, the connections that wait for responses or carry its general stream
 //  - the connections that wait for responses without a session
 //  - the connections whose requests are arriving
 //

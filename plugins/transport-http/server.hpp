@@ -38,9 +38,10 @@ class Server final : public ConnectionOwner {
   // Starts listening. If `token` is not empty, clients must send it.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
-  // After this call, each connection is closed when its current response is complete.
+  // Stops accepting connections. A connection is closed after the response to the first request
+  // that arrives on it after this call.
   void drain() noexcept;
-  // Returns true if drain() has been called and responses are still pending.
+  // Returns true if drain() has been called and connections have unsent output.
   bool sends_after_drain() const noexcept;
   // Closes all streams, connections and sessions, and releases all reactor resources.
   void stop() noexcept;

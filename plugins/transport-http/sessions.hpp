@@ -18,8 +18,8 @@ namespace transport_http {
 
 class Connection;
 
-// 128 bits from the operating system's random source. A client receives the ID as 32 hex digits,
-// followed by a dot and the state that the host has sealed for its next process.
+// 128 bits from the operating system's random source. A client receives the ID as 32 hex digits. If
+// the host can resume sessions, a dot and the sealed state for the host's next process follow.
 struct SessionId {
   std::uint64_t high = 0, low = 0;
   bool operator==(const SessionId &) const = default;
@@ -55,7 +55,7 @@ struct Session {
   Kind kind = Kind::streamable;
   std::string peer;        // see peer_key()
   bool ready = false;      // the client has sent notifications/initialized
-  bool kept = false;       // opened by `initialize`; other sessions end with their only request
+  bool kept = false;       // opened by `initialize` or HTTP+SSE; others end with their only request
   bool announced = false;  // the ID was sent to the client
   bool hold = false;       // messages are stored in `held`
   bool ended = false;      // removed; the object is freed at the end of the event

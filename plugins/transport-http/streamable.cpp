@@ -16,9 +16,10 @@ using bh::ns_per_ms;
 constexpr int error_code = -32000;  // for errors of the transport itself
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-constexpr std::string_view stateless_revision = "2026-07-28";  // the first; dates are compared
+// The first revision without sessions. Revisions are dates, so they are compared as strings.
+constexpr std::string_view stateless_revision = "2026-07-28";
 // If the current time in nanoseconds is shifted right by this number of bits, the result is greater
-// than all stream and event numbers that have been used before.
+// than all stream and event numbers used before, unless a session used more than about 60 a second.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -391,8 +392,8 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// Opens the general stream, of which a session has only one. If a client opens another, it has lost
-// the previous one, even if the server has not yet detected this, so the previous one is closed.
+// Opens the session's general stream. If one is already open, it is closed: the client has lost it,
+// even if the server has not yet detected this.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};

@@ -75,7 +75,7 @@ void Carried::written(std::uint64_t bytes) noexcept {
   if (!active()) return;
   for (; first_ < lines_.size() && lines_[first_].end <= bytes; ++first_) {
     settled(lines_[first_].stream);
-    // The last line has been written completely.
+    // The bytes written so far end with a complete line.
     if (lines_[first_].end == bytes) set(output_cut, false);
   }
   if (first_ < lines_.size()) return;

@@ -43,6 +43,8 @@ class Carried {
   // Must be called when a line is queued. `end` is the stream offset after the line. If the line is
   // a response, `stream` is the stream of the request; otherwise, it is 0.
   void queued(std::uint64_t stream, std::uint64_t end);
+  // writes() must be called before output is written, and written() afterwards. `bytes` is the
+  // number of bytes written to the stream so far.
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
   // Must be called if there will be no response on this stream.

@@ -112,8 +112,8 @@ bool parse_vsock(std::string_view text, Address *out) {
   return parse_number(text, &raw.svm_port) && raw.svm_port != VMADDR_PORT_ANY && store(raw, out);
 }
 
-// Parses PATH:PORT. Guests connect to the socket PATH_PORT. Connections to guests use the socket
-// PATH.
+// Parses PATH:PORT. Connections from guests arrive at the socket PATH_PORT. Connections to guests
+// use the socket PATH.
 bool parse_hybrid(std::string_view text, bool toward_guest, Address *out) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || !parse_number(text.substr(colon + 1), &out->guest_port)) return false;

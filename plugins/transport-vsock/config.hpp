@@ -25,8 +25,9 @@ struct Config {
   // Where to hand off connections that are not MCP: unix:PATH or a loopback IP:PORT. If empty,
   // these connections are closed.
   std::string handoff;
-  // The peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). If there
-  // is no list, all peers may connect. If the list is empty, no peer may connect.
+  // The peers that may connect over vsock (context IDs) and over a Unix socket (user IDs). Without
+  // a list, all vsock peers and the users with access to the socket file (root and this user) may
+  // connect. If a list is empty, no peer may connect.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
   // If this is not empty, the clients are not guests but programs that this user runs on this
@@ -72,8 +73,8 @@ bool parse_handoff(std::string_view text, Address *out);
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
 // Returns "cid:3" for a vsock peer or "uid:1000" for a peer on a Unix socket, and sets *id to the
-// number. The kernel maps users from outside the user namespace to 65534; for them, *id is set to
-// unknown_id.
+// number. The kernel maps users from outside the user namespace to 65534; for them, the result is
+// "uid:unknown", and *id is set to unknown_id.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

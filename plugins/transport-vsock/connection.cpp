@@ -430,9 +430,8 @@ bool Connection::full() const noexcept {
 }
 
 // The host limits how many requests of a session are in flight. Additional requests are queued
-// here, up to a limit, and beyond that in the guest's socket, as guests expect. Responses to
-// server-initiated requests are delivered before queued requests, because an in-flight request may
-// depend on them.
+// here. If the queue reaches its limit, reading pauses. Responses to server-initiated requests are
+// delivered before queued requests, because an in-flight request may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
@@ -458,7 +457,7 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// If `awaited` is true, the guest expects a response on `stream`, which may be an empty frame.
+// If `awaited` is true, the guest expects a response on `stream`. It may be an empty frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;

@@ -3,7 +3,7 @@
 //
 // The first bytes determine the protocol. The first message opens a session with the host, and all
 // later messages on the connection belong to this session. If the protocol is not MCP, the owner
-// takes over the connection and hands it off. Runs on the reactor thread.
+// hands off the connection, or it is closed if `handoff` is empty. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -45,8 +45,8 @@ class ConnectionOwner {
 
   // Called when the connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;
-  // Called if the connection is not MCP. The owner must take over the descriptor and the received
-  // bytes.
+  // Called if the connection is not MCP and `handoff` is configured. The owner must take over the
+  // descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
   // Requests that flush() be called at the end of this event loop iteration.
   virtual void on_unflushed(Connection &connection) = 0;
@@ -168,7 +168,7 @@ class Connection final : private stdio_lines::LineSink {
   std::deque<Parked> parked_;
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
-  std::size_t name_ = 0;  // index in names_ of the sender of the newest frame
+  std::size_t name_ = 0;  // index in names_ of the sender of the current message
   // During protocol detection, the time of the first byte or of the end of the metadata line. While
   // output is blocked, the time at which some output was last written.
   std::uint64_t since_ns_;

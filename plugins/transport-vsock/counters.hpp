@@ -23,8 +23,8 @@ class Counters {
 
  public:
   const bh_metric connections = make("vsock.connections");
-  const bh_metric refused = make("vsock.peers_refused");         // not in the allow list
-  const bh_metric too_many = make("vsock.connections_refused");  // more than max_connections
+  const bh_metric refused = make("vsock.peers_refused");         // not listed, or wrong local_token
+  const bh_metric too_many = make("vsock.connections_refused");  // one of the limits is reached
   const bh_metric frames = make("vsock.frames");
   const bh_metric lines = make("vsock.lines");
   const bh_metric bad_frames = make("vsock.bad_frames");  // skipped; error response if possible

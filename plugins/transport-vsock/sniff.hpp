@@ -15,7 +15,7 @@ struct Sniffed {
     frames,  // frames (mcp-frame)
     lines,   // one JSON text per line, the older protocol
     other,   // another protocol, such as TLS or HTTP
-    refused  // the metadata line is not terminated
+    refused  // the metadata line is too long
   };
   Kind kind = Kind::more;
   std::size_t start = 0;  // offset of the first byte after the metadata line

@@ -36,9 +36,8 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // While an error is pending, it would be reported in every event loop iteration. If it is the
-  // only event, the socket is therefore not watched until the buffer has room for the remaining
-  // data.
+  // A pending error would be reported in every event loop iteration. If it is the only event, the
+  // socket is therefore unwatched. want() watches it again when the buffer has room for more data.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
     socklen_t size = sizeof error;

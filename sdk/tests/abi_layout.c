@@ -1,5 +1,5 @@
-/* Checks the sizes and offsets of all ABI types on 64-bit targets. abi/check_slots.sh checks
- * names and prototypes. */
+/* Checks the sizes and offsets of ABI types on 64-bit targets. abi/check_slots.sh checks names and
+ * prototypes. */
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/event.h"

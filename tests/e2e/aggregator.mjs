@@ -371,7 +371,7 @@ test('a profile changes limits and adds servers; its transports are ignored, its
   const agg = new Aggregator(t, { args: ['--config', gateway.config] }).define([server('a', '--tool', 'x'), server('own', '--tool', 'y')]);
   const { tools } = await agg.request('list_tools');
   assert.deepEqual(tools.map((tool) => tool.namespaced_name).sort(), ['a.x', 'own.x']);
-  assert.match(agg.stderr, /server "own" is skipped: the profile has a server with that name/);
+  assert.match(agg.stderr, /server "own" is skipped: the profile or another plugin already uses this name/);
 });
 
 await run();

@@ -68,7 +68,7 @@ test('F07 a project server is not started before approval, and is used without a
 
   const shown = p.approve();
   assert.equal(shown.code, 1, 'no terminal can be asked');
-  assert.match(shown.stdout, /1 not approved\. Standard input is not a terminal/);
+  assert.match(shown.stdout, /1 not approved\. Standard input or output is not a terminal/);
   assert.ok(!existsSync(p.store));
   await refused(await p.serve(), t);
 

@@ -174,9 +174,9 @@ test('without prefixes, colliding names are rejected and reported', async (t) =>
   const two = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { a: fake('--tool', 'x'), b: fake('--tool', 'x', '--tool', 'y') } });
   const other = await t.http(two);
   assert.deepEqual(await other.toolNames(), ['y']);
-  await assert.rejects(other.tool('x'), { code: -32602, message: /"x" is ambiguous: servers "a", "b" have the same name/ });
+  await assert.rejects(other.tool('x'), { code: -32602, message: /"x" is ambiguous: servers "a", "b" have a tool with this name/ });
   const { collisions } = await statusOf(two);
-  assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have the same name']);
+  assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have a tool with this name']);
 });
 
 test('without prefixes, a name never moves from one server to another', async (t) => {
@@ -188,13 +188,13 @@ test('without prefixes, a name never moves from one server to another', async (t
   // Until `a` responds, the owner of x is unknown, so the call waits. It is then rejected.
   const call = client.tool('x').then(() => 'answered', (error) => error.message);
   writeFileSync(gate, '');
-  assert.match(await call, /servers "a", "b" have the same name/);
+  assert.match(await call, /servers "a", "b" have a tool with this name/);
   assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
   // Names that `a` has listed remain reserved while `a` is down.
   rmSync(gate);
   for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
   await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);
-  await assert.rejects(client.tool('x'), { code: -32602, message: /servers "a", "b" have the same name/ });
+  await assert.rejects(client.tool('x'), { code: -32602, message: /servers "a", "b" have a tool with this name/ });
   await assert.rejects(client.tool('own'), { message: /server "a" is not available/ });
 });
 

@@ -132,7 +132,7 @@ test('policy explain and test resolve the names that clients see', (t) => {
   assert.deepEqual(JSON.parse(unknown.stdout).notes, ['the profile has no server "nosuch"']);
   const missing = explained({ name: 'nosuch__delete_entities' });
   assert.equal(missing.code, 1, show(missing));
-  assert.match(missing.stderr, /no server in the profile has a tool with the listed name "nosuch__delete_entities"/);
+  assert.match(missing.stderr, /no server in the profile has a tool that clients see as "nosuch__delete_entities"/);
   const text = cli(t, ['explain', '-'], profile, '{"name":"memory__delete_entities"}');
   assert.match(text.stdout, /^note: "memory__delete_entities" is the name that clients see; rules see server "memory", tool "delete_entities"$/m);
   const cases = cli(t, ['test', '-'], profile, '{"call":{"name":"memory__delete_entities"},"expect":"block","rule":"keep"}\n');

@@ -109,7 +109,7 @@ test('2026-07-28: input for a task, and its cancellation', async (t) => {
     return answer.error;
   });
   assert.equal(undeclared.code, -32603);
-  assert.match(undeclared.message, /elicitation\/create, which was not declared to it/);
+  assert.match(undeclared.message, /elicitation\/create, which requires a capability that was not declared to it/);
   const asking = await until('the task asks', async () => {
     const task = await client.get(taskId);
     return task.status === 'input_required' && task;

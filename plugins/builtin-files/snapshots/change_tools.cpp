@@ -224,10 +224,13 @@ std::string snapshots_revert(const Call &call) {
     return error_result(done.problem + (done.restored + done.deleted > 0 ? so_far : ""));
   }
   if (done.restored + done.deleted == 0) {
-    return error_result(holds(snapshot.value, path)
-                            ? shown(path) + " is already current"
-                            : shown(path) + " exists neither in the workspace nor in " +
-                                  checkpoint_name(snapshot.value.head.slot));
+    if (!holds(snapshot.value, path)) {
+      return error_result(shown(path) + " exists neither in the workspace nor in " +
+                          checkpoint_name(snapshot.value.head.slot));
+    }
+    return error_result(
+        shown(path) + " is already current" +
+        (done.skipped > 0 ? ", except for files whose content is not in the snapshot" : ""));
   }
   return reverted(done, path, snapshot.value);
 }

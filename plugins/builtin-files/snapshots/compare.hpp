@@ -21,7 +21,7 @@ struct Change {
 };
 
 // Calls on_change for each file or link that differs between `now` and `before`. Folders are not
-// reported. same() compares two entries that have the same path and kind.
+// reported. same() must return true if two entries with the same path and kind are equal.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);

@@ -76,8 +76,8 @@ std::string member(const char *name, const std::string &value) {
 }
 
 // Specifies when to kill the process: the number of the call in work(), and the delay after the
-// start of that call. Half of the kills occur during one of the last four calls of a round (revert,
-// compact and delete).
+// start of that call. Half of the kills target one of the last four calls of a round (a write,
+// revert, compact and delete).
 struct Strike {
   int call;
   long microseconds;

@@ -19,9 +19,10 @@ struct Head {
   std::int64_t created_s = 0;  // Unix time
   bool manual = false;
   std::string name;
-  std::uint64_t files = 0;    // number of files and links
-  std::uint64_t skipped = 0;  // number of entries that could not be included; see Scan
-  Hash hash{};                // hash of all entries; snapshots with equal hashes are equal
+  std::uint64_t files = 0;  // number of files and links
+  // Number of entries that are not included (see Scan) and of files whose content is not stored.
+  std::uint64_t skipped = 0;
+  Hash hash{};  // hash of all entries; snapshots with equal hashes are equal
   std::vector<std::uint64_t> replaces;  // sequence numbers of compacted snapshots
 };
 

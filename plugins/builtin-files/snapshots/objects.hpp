@@ -1,6 +1,7 @@
 // Stores file contents. Each distinct content is stored once for all snapshots, in an object named
-// after its hash. An object is a reflink copy of the live file if the file system supports FICLONE,
-// and a full copy otherwise. Objects never share an inode with a live file.
+// after its hash. An object of more than 1 MiB is a reflink copy of the live file if the file
+// system supports FICLONE. All other objects are full copies. Objects never share an inode with a
+// live file.
 //
 // Not thread-safe, but may be used on any thread.
 #pragma once
@@ -63,7 +64,7 @@ class Objects {
 
   Fd folder_;
   std::uint64_t next_temporary_ = 0;
-  bool may_clone_ = true;         // false if the file system does not support reflink copies
+  bool may_clone_ = true;         // false after a reflink copy has failed
   std::vector<std::string> new_;  // paths of the objects that must be synced
 };
 

@@ -33,7 +33,10 @@ class Reverter {
       return;
     }
     if (kept.kind == Kind::file && !kept.stored) {
-      if (many_) return;
+      if (many_) {
+        ++out_.skipped;
+        return;
+      }
       return fail("the snapshot does not contain the content of " + shown(kept.path) +
                   ": the file was too large or not readable");
     }
@@ -78,7 +81,7 @@ class Reverter {
       fail(shown(kept.path) + ": " + problem);
       return false;
     }
-    // Restores the owner. Only root can do this; for other users, the file keeps the current owner.
+    // Restores the owner. Only root can do this; otherwise, the file belongs to the gateway's user.
     struct stat s{};
     const bool is_ours =
         ::fstat(file.fd(), &s) == 0 && s.st_uid == kept.uid && s.st_gid == kept.gid;

@@ -18,7 +18,8 @@ struct Scan {
   std::string problem;        // error message; empty if the scan succeeded
 };
 
-// Scans the folder `path` recursively ("." is the whole workspace). Links are not followed.
+// Scans the folder `path` recursively. "." is the whole workspace; any other folder is itself the
+// first entry. Links are not followed.
 Scan scan(const Call &call, const Workspace &workspace, const std::string &path);
 
 // Scans one file, link or folder. Returns no entry if the path does not exist.

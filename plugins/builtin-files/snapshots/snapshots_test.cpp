@@ -19,8 +19,8 @@ bool has(const std::string &text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
-// Runs the plugin with a writable workspace and a snapshot folder next to it. Automatic snapshots
-// are disabled.
+// Runs the plugin with a writable workspace and a snapshot folder next to it. By default, automatic
+// snapshots are disabled.
 class Snapshots : public builtin_files::testing::Files {
  public:
   explicit Snapshots(Tree &tree, const std::string &more = ",\"interval_s\":0")

@@ -141,7 +141,7 @@ std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *
   // Polls the mutex, because a call that is blocked on it could not be cancelled.
   while (!held.try_lock()) {
     if (call.must_stop()) {
-      *problem = "the call was cancelled while another call was using the snapshots";
+      *problem = "the call was cancelled or timed out while another call was using the snapshots";
       return {};
     }
     const timespec pause{0, std::chrono::nanoseconds(between_looks).count()};
@@ -430,7 +430,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   made.head.created_s = ::time(nullptr);
   for (auto head = there.rbegin(); head != there.rend(); ++head) {  // oldest first
     if (std::find(slots.begin(), slots.end(), head->slot) == slots.end()) continue;
-    if (call.must_stop()) return {{}, "the call was cancelled; nothing was changed"};
+    if (call.must_stop()) return {{}, "the call was cancelled or timed out; nothing was changed"};
     auto source = load(head->slot);
     if (!source) return {{}, "the snapshot " + checkpoint_name(head->slot) + " is damaged"};
     made.entries = merged(std::move(made.entries), std::move(source->entries));

@@ -48,8 +48,9 @@ class SnapshotStore {
   bool before_changes() const noexcept { return config_.before_changes; }
   std::uint64_t max_file_bytes() const noexcept { return config_.max_file_bytes; }
 
-  // Returns the heads of all snapshots, newest first. Damaged snapshots are omitted.
+  // Returns the heads of all snapshots, newest first. Snapshots whose head is damaged are omitted.
   std::vector<Head> heads() const;
+  // Returns nullopt if the slot is empty or the snapshot is damaged.
   std::optional<Manifest> load(unsigned slot) const;
 
   // Takes a manual snapshot. Fails if no manual slot is free.

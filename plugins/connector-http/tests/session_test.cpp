@@ -195,7 +195,8 @@ TEST_CASE("the session of an initialize request that was sent as well is not use
 }
 
 TEST_CASE("a batch ends with the response to server/discover that closes its HTTP+SSE stream") {
-  // Larger than the buffers that the parser keeps, and split, so that the parser owns the text.
+  // The batch exceeds the buffers that the parser keeps and arrives in pieces, so the parser owns
+  // the text.
   const std::string padding(100'000, 'x');
   const std::string batch = "[" + result(1, R"({"p":")" + padding + "\"}") + "," +
                             result(9, R"({"p":")" + padding + "\"}") + "," + result(2) + "]";

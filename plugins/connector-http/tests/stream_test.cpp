@@ -103,7 +103,7 @@ TEST_CASE("a stream is also resumed after a broken connection") {
 TEST_CASE("the call fails if a stream ends early without an event id or cannot be resumed") {
   const bool with_id = GENERATE(false, true);
   Server server([&](const Request &r, Peer &peer) {
-    if (handshake_step(r, peer)) return;  // status 405 for a GET
+    if (handshake_step(r, peer)) return;  // responds to a GET with status 405
     peer.begin_events();
     peer.event(std::string(with_id ? "id: 1\n" : "") + "retry: 20\ndata: {\"method\":\"x\"}\n\n");
     peer.end_events();

@@ -56,9 +56,10 @@ struct Node {
   std::uint32_t count = 0;
   std::uint32_t slot = 0;
   std::uint32_t height = 1;  // height of the subtree; 1 for a leaf
-  std::string_view name;     // in Ast::arena
+  std::string_view name;     // in Ast::arena, or a string literal
   Value value;
-  std::span<const Overload> overloads;  // overloads that match the static operand types
+  // The overload that matches the static operand types. If several match, all overloads of `name`.
+  std::span<const Overload> overloads;
 };
 
 struct Ast {

@@ -224,7 +224,7 @@ class Checker {
     }
     if (!from.is(Kind::kMap)) return fail(node, from.to_string() + " has no elements");
     if (!compatible(at, from.key()) && !(is_numeric(at) && is_numeric(from.key()))) {
-      return fail(node, "a key of " + from.to_string() + " is not " + at.to_string());
+      return fail(node, from.to_string() + " cannot have a key of type " + at.to_string());
     }
     return from.inner();
   }

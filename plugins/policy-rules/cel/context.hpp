@@ -40,8 +40,9 @@ class Arena {
 // clang-format off: a table
 //   any node, each time it runs              1
 //   a.b, has(a.b), a[b], b in a, for maps    k/4, and n/16 for each key of the same length
-//   x in list, == of lists                   for each element: 1, and == of the values
-//   == and != of strings of equal length     1 + n/16
+//   == and !=                                1
+//   == and != of strings of equal length     n/16 in addition
+//   x in list, == of lists                   for each element: == of the values
 //   == of maps                               for each entry: 1 + k/4, lookup, and == of the values
 //   < <= > >= of strings                     min(n, m)/8
 //   a + b of strings, size(), string(bytes)  n/16 of the result or the input

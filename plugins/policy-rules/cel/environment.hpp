@@ -25,7 +25,7 @@ class Type {
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_dyn() const { return kind_ == Kind::kDyn; }
   Kind key() const { return key_; }  // type of map keys
-  // Returns the type of the list elements or map values. If it is not known, the type is dyn.
+  // Returns the type of the list elements or map values, or dyn if that type is not known.
   Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }
   std::string to_string() const;
 

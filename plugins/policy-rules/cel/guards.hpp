@@ -20,9 +20,9 @@ struct UnguardedRead {
 
 // Returns the unguarded reads in source order. Reads that need the same test are returned only
 // once. A read is guarded if it is evaluated only where `has(a.b)` or `"b" in a` is true. The test
-// may be another operand of the same &&, a preceding operand `!has(a.b)` of ||, or the condition of
-// a ?: expression. Bit n of `may_be_absent` is set if the variable in slot n may be absent. List
-// elements and computed keys are not checked.
+// may be another operand of the same &&, another operand `!has(a.b)` of the same ||, or the
+// condition of a ?: expression. Bit n of `may_be_absent` is set if the variable in slot n may be
+// absent. List elements and computed keys are not checked.
 std::vector<UnguardedRead> unguarded_reads(const Ast &ast, const Environment &environment,
                                            std::uint64_t may_be_absent);
 

@@ -29,7 +29,8 @@ class Lexer {
   bool next();
 
   Token token() const { return token_; }
-  std::string_view text() const { return text_; }          // source text of the token
+  // Returns the source text of the token, without the u of an unsigned number.
+  std::string_view text() const { return text_; }
   const std::string &content() const { return content_; }  // unescaped string or bytes
   std::size_t position() const { return position_; }
   const Fault &fault() const { return fault_; }
@@ -38,7 +39,7 @@ class Lexer {
   bool is_keyword(std::string_view word) const {
     return token_ == Token::kKeyword && text_ == word;
   }
-  std::string describe() const;  // for error messages: "found ..."
+  std::string describe() const;  // the token in quotation marks, for error messages
 
  private:
   struct Quoting {

@@ -50,8 +50,9 @@ class Program {
   // Evaluates the program. `variables` must be in order of declaration; omitted trailing variables
   // are absent. Returns an error value if the evaluation fails or exceeds the budget. The result
   // may refer to the variables, the program and `scratch`, and is valid until `scratch` is used
-  // again. Does not throw. Does not allocate if the results fit into 4 KiB, except in matches().
-  // Thread-safe if each thread uses its own `scratch`.
+  // again. Throws only std::bad_alloc. Does not use the heap if `scratch` has been used before and
+  // all intermediate results fit into 4 KiB, except in matches() and string(). Thread-safe if each
+  // thread uses its own `scratch`.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 

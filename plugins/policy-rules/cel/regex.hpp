@@ -27,7 +27,8 @@ class Regex {
     if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
     return ok() ? 4 * size() : 0;
   }
-  // Returns a CEL bool that is true if the pattern matches anywhere in the text.
+  // Returns a CEL bool that is true if the pattern matches anywhere in the text, or an error if the
+  // budget is exceeded.
   Value search(Context &context, std::string_view text) const {
     if (!context.charge(1 + text.size() / 4)) return Value::error("");
     return Value::of(RE2::PartialMatch({text.data(), text.size()}, re2_));

@@ -12,7 +12,7 @@ namespace bulkhead::cel {
 bool in_timestamp_range(Time time);  // years 1 to 9999
 bool in_duration_range(Time time);   // +- 315,576,000,000 s, about 10,000 years
 
-std::optional<Time> sum(Time a, Time b);  // both return std::nullopt on overflow
+std::optional<Time> sum(Time a, Time b);  // nullopt on overflow, like difference()
 std::optional<Time> difference(Time a, Time b);
 
 struct Calendar {

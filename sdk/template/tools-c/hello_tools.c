@@ -1,7 +1,7 @@
 /* A tools plugin in plain C. Its tool `echo` returns its arguments as text.
  *
- * All functions run on the gateway's reactor thread, one call at a time. Therefore no locks are
- * needed, and no function may block. */
+ * All functions of an instance run on the gateway's reactor thread, one call at a time. Therefore
+ * no locks are needed, and no function may block. */
 #include <bulkhead/abi/ext/tools.h>
 #include <bulkhead/abi/plugin.h>
 #include <stdlib.h>

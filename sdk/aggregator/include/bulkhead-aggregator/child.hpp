@@ -74,8 +74,8 @@ class Child {
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // Starts a program. If `program` contains no slash, it is looked up in PATH. On failure, returns
-  // false and sets *why to the reason.
+  // Kills the current process, if any, and starts a program. If `program` contains no slash, it is
+  // looked up in PATH. On failure, returns false and sets *why to the reason.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -95,8 +95,8 @@ class Child {
     return true;
   }
 
-  // Waits until the process exits or the timeout expires. Returns true if the process has exited
-  // and been reaped.
+  // Waits at most timeout_ms for the process to exit, or not at all if the kernel does not support
+  // pidfds. Returns true if the process has been reaped or there is none.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -138,8 +138,8 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // Signals that this program blocks or ignores are reset, because the child would inherit these
-    // settings.
+    // The child would inherit this program's blocked and ignored signals. It starts with no blocked
+    // signals, and with the default action for SIGPIPE.
     sigset_t none, pipe;
     ::sigemptyset(&none);
     ::sigemptyset(&pipe);

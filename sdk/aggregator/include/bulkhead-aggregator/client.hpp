@@ -59,7 +59,7 @@ struct Reply {
   enum class Kind : std::uint8_t {
     ok,
     refused,   // the aggregator replied with an error
-    not_sent,  // not executed: there is no process, or a limit of this client was reached
+    not_sent,  // not executed, because it could not be sent
     lost,      // sent, but the process exited; the request may have been executed
     late,      // sent, but no reply arrived in time; the request may have been executed
     garbled    // the format of the reply is unknown
@@ -69,9 +69,9 @@ struct Reply {
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
-// Thread-safe. The callback passed to send() is called on the client's own thread or, if the
-// request cannot be sent, inside send(). A callback may call send(), but must not wait for a reply
-// and must not destroy the client.
+// Thread-safe. The callback passed to send() is called on the client's own thread, inside send() if
+// the request cannot be sent, or inside shutdown() if that kills the process. A callback may call
+// send(), but must not wait for a reply and must not destroy the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -152,8 +152,8 @@ class Client {
     }
     return reply;
   }
-  // Shuts the process down and waits until it has exited. If Options::restart is true, the next
-  // request starts it again.
+  // Shuts the process down and waits until it has exited. Kills it after Options::end_ms. If
+  // Options::restart is true, the next request starts it again.
   Reply shutdown() {
     Reply reply = request("shutdown");
     Failures failures;
@@ -193,12 +193,12 @@ class Client {
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
-  // ---- functions that need the mutex
+  // ---- functions that are called with the mutex locked
   // --------------------------------------------------------------
 
   bool enqueue(std::string_view method, std::string_view params, std::uint32_t timeout_ms,
                Callback *done, std::string *why) {
-    if (ending_) return no(why, "the client is ending");
+    if (ending_) return no(why, "the client is being destroyed");
     if (pending_.size() >= options_.max_pending) return no(why, "too many requests are pending");
     if (out_.size() - written_ > options_.max_queued) {
       return no(why, "the aggregator does not read its requests");
@@ -210,7 +210,7 @@ class Client {
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
     // The message is validated here because NDJSON contains the caller's JSON unchanged.
-    const char *problem = json::valid(message) ? append(message) : "it is not JSON";
+    const char *problem = json::valid(message) ? append(message) : "its params are not valid JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
     const Clock::time_point deadline = Clock::now() + wait;
@@ -262,7 +262,7 @@ class Client {
     written_ = 0;
   }
 
-  // Reads replies. Returns true if the process has closed its output or the output is invalid.
+  // Reads replies. Returns true if no more can be read: the output is closed or invalid.
   bool read_in(std::vector<std::string> *replies) {
     char piece[65'536];
     for (;;) {

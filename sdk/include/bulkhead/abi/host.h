@@ -54,7 +54,8 @@ typedef struct bh_host_executor {
   uint64_t (*now_ns)(void *ctx);
 
   /* Calls fn(arg) on the reactor thread after the current events. Returns BH_E_LIMIT if 65,536
-   * functions are queued. fn is never called after stop() has returned. [any] */
+   * functions are queued, and BH_STALE after stop(). fn is never called after stop() has
+   * returned. [any] */
   bh_status (*post)(void *ctx, void (*fn)(void *arg), void *arg);
 
   /* Calls fn(arg) once at the end of this event loop iteration. Useful to write data that
@@ -69,7 +70,8 @@ typedef struct bh_host_executor {
   bh_status (*timer_cancel)(void *ctx, bh_timer timer);
 
   /* Calls work(arg) on a thread of a limited pool, and then done(arg) on the reactor thread.
-   * After BH_OK, done is called exactly once. Returns BH_E_LIMIT if 256 jobs are queued. [any] */
+   * After BH_OK, done is called exactly once, unless stop() has returned before. Returns
+   * BH_E_LIMIT if 256 jobs are queued. [any] */
   bh_status (*run_blocking)(void *ctx, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 } bh_host_executor;
 
@@ -85,7 +87,8 @@ typedef struct bh_host_fd {
 
   /* Watches a descriptor, level-triggered: fn is called in each event loop iteration in which
    * one of `events` is ready. The plugin keeps ownership of the descriptor. A descriptor can
-   * have only one watch. [io] */
+   * have only one watch. Returns BH_E_UNSUPPORTED for a descriptor that cannot be watched, such as
+   * a regular file. [io] */
   bh_status (*watch)(void *ctx, int32_t fd, uint32_t events,
                      void (*fn)(void *arg, int32_t fd, uint32_t events), void *arg, bh_watch *out);
 
@@ -105,11 +108,12 @@ typedef struct bh_host_secrets {
   uint32_t reserved;
 
   /* Copies a secret into buf (at most cap bytes) and sets *n to its size. Returns BH_E_NOT_FOUND
-   * if it does not exist. If cap is too small, returns BH_E_LIMIT and sets *n. Each instance has
-   * its own names. [control] */
+   * if it does not exist. If cap is too small, returns BH_E_LIMIT and sets *n. A name consists of
+   * 1 to 64 characters from [a-z0-9-]. Each instance has its own names. [control] */
   bh_status (*get)(void *ctx, bh_str name, char *buf, uint64_t cap, uint64_t *n);
 
-  /* Stores or replaces a secret of at most 64 KiB. An empty value deletes it. [control] */
+  /* Stores or replaces a secret of at most 64 KiB. An empty value deletes it. Returns BH_E_LIMIT
+   * if the value is too large or the instance already has 64 secrets. [control] */
   bh_status (*put)(void *ctx, bh_str name, bh_str value);
 } bh_host_secrets;
 
@@ -122,8 +126,9 @@ typedef struct bh_host_metrics {
   uint32_t size;
   uint32_t reserved;
 
-  /* Returns the counter with this name, and creates it if it does not exist. At most 256 per
-   * plugin. Names consist of [a-z0-9_.]. [control] */
+  /* Returns the counter with this name, and creates it if it does not exist. A name consists of 1
+   * to 64 characters from [a-z0-9_.]. Returns 0 if the name is invalid or the instance already has
+   * 256 counters. [control] */
   bh_metric (*counter)(void *ctx, bh_str name);
   /* Adds n to a counter. [io] */
   void (*add)(void *ctx, bh_metric metric, uint64_t n);
@@ -157,7 +162,7 @@ typedef struct bh_limits {
   uint64_t connect_timeout_ms;    /* connecting to an upstream, including the handshake */
   uint64_t request_read_ms;       /* receiving a client's whole request */
   uint64_t shutdown_grace_ms;     /* time between requesting a child to exit and killing it */
-  uint64_t in_flight_per_session; /* per session; additional requests are rejected */
+  uint64_t in_flight_per_session; /* requests in flight; additional requests are rejected */
 } bh_limits;
 
 #ifdef __cplusplus

@@ -6,8 +6,9 @@
  *
  * Lifecycle of an instance (each step is one call, in this order):
  *   create -> configure -> start -> (probe)* -> drain -> stop -> destroy
- * If configure or start fails, destroy is called next. A replaced library is *retired*: its
- * instances are destroyed, deinit is called, and its code remains mapped. */
+ * The host may omit probe and drain; at present, only transports receive these calls. If configure
+ * or start fails, destroy is called next. A replaced library is *retired*: its instances are
+ * destroyed, deinit is called, and its code remains mapped. */
 #ifndef BULKHEAD_ABI_PLUGIN_H
 #define BULKHEAD_ABI_PLUGIN_H
 
@@ -23,7 +24,7 @@ typedef struct bh_plugin {
   void *self; /* first argument of all functions below, and of the instance's extensions */
 
   /* Receives the instance's configuration as a JSON object. The host has converted it from TOML
-   * and validated it with config_schema. Called once, before start. [control] */
+   * and validated it against config_schema. Called once, before start. [control] */
   bh_status (*configure)(void *self, bh_str config_json, bh_error *error);
 
   /* Acquires resources. Threads of the plugin may run only between start and stop. [control] */
@@ -70,17 +71,17 @@ typedef struct bh_entry {
   uint32_t abi_minor_built;  /* minor version of the headers at build time */
   uint32_t abi_minor_needed; /* lowest minor version of the host that is sufficient */
 
-  /* Called before create. Must return within the profile's timeout for init. `host` may be used
-   * only for logging, and only until init returns. A process may load a library more than once,
-   * for two hosts or one after the other. Each load calls init once and deinit once, so a
-   * library with global state must count the calls. [no-host] */
+  /* Called before create. May be called on any thread. Must return within the profile's timeout
+   * for loading a plugin. `host` may be used only for logging, and only until init returns. A
+   * process may load a library more than once, at the same time or successively. Each load calls
+   * init once and deinit once, so a library with global state must count the calls. [no-host] */
   bh_status (*init)(const bh_host *host, bh_error *error);
   /* Called after the last destroy of this load. [no-host] */
   void (*deinit)(void);
 
   uint32_t count;
   uint32_t reserved;
-  /* Returns the descriptor with index i, or NULL if i >= count. [any] */
+  /* Returns the descriptor with index i, or NULL if i >= count. Called before init. [any] */
   const bh_descriptor *(*descriptor)(uint32_t i);
 
   /* Creates an instance. `host` is valid until destroy has returned. Returns BH_E_NOT_FOUND if

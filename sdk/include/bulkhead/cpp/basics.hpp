@@ -51,7 +51,7 @@ inline std::string_view text(const bh_error &error) noexcept {
   return {error.text, error.n};
 }
 
-// Moves a string into a bh_buf, which owns it.
+// Moves a string into a bh_buf. The receiver must release it.
 inline bh_buf buf(std::string &&s) {
   auto *owner = new std::string(std::move(s));
   return {owner->data(), owner->size(), owner,
@@ -112,7 +112,7 @@ template <class F>
 void contained(F &&f) noexcept {
   try {
     f();
-  } catch (...) {  // there is no caller to which the exception could be reported
+  } catch (...) {  // f has no status with which the exception could be reported
   }
 }
 

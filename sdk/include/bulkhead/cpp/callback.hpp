@@ -74,8 +74,8 @@ FdCallback fd_callback(T *object, F) noexcept {
           detail::untyped(object)};
 }
 
-// Creates a callback for a member function that may throw. Exceptions are ignored, because they
-// must not cross the ABI.
+// Creates a callback for a member function that may throw. Exceptions are caught and ignored,
+// because they must not cross the ABI.
 template <auto member, class T>
 Callback contained_callback(T *object) noexcept {
   return callback(object, [](T &it) { contained([&] { std::invoke(member, it); }); });

@@ -1,7 +1,7 @@
 // The two clocks of this project. Header only; C++20; includes no other SDK header.
 //
 // Plugins that use the host's event loop should call Host::now_ns() for timers instead. It returns
-// the time at which the current event loop iteration started, and tests can control it.
+// the time at which the current event loop iteration started, without a system call.
 //
 // Thread-safe.
 #pragma once

@@ -1,4 +1,5 @@
-// The C++ interface to a plugin's bh_host. Extensions are looked up only once. They may be missing.
+// The C++ interface to a plugin's bh_host. The functions that use the reactor must not be called
+// unless has_reactor() is true.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ class Host {
         executor_(ext<bh_host_executor>(BH_EXT_HOST_EXECUTOR)),
         fd_(ext<bh_host_fd>(BH_EXT_HOST_FD)) {}
 
+  // Returns the host's table for an extension, or null. Looks it up on each call.
   template <class T>
   const T *ext(const char *id) const noexcept {
     return static_cast<const T *>(host_->get_ext(host_->ctx, id));
@@ -33,7 +35,7 @@ class Host {
   }
 
   // Returns true if the host provides the reactor. A plugin that needs the reactor should check
-  // this in configure(), as all plugins in this repository do.
+  // this in configure().
   bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
 
   std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }

@@ -274,8 +274,8 @@ inline const char *value_end(const char *p, const char *end) noexcept {
   return nullptr;
 }
 
-// Skips white space and a comma, and returns the position of the next element. Returns nullptr at
-// the end of the container or of the text; *well is then true if the container is closed correctly.
+// Skips white space and a comma, and returns the position of the next element. Returns nullptr if
+// there is no comma; *well is then true if the container is closed correctly.
 inline const char *next_item(const char *p, const char *end, char close, bool *well) noexcept {
   p = skip_space(p, end);
   *well = p != end && *p == close;
@@ -350,8 +350,8 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 // ---- containers -------------------------------------------------------------------------------
 
 // Calls f(key_token, value) for each member in order, until f returns false. Returns false if
-// `object` is not an object or is incomplete. If f takes only the key_token, it is called before
-// the value is read, so it can stop before a long value.
+// `object` is not an object or is incomplete, unless f stopped before the error. If f takes only
+// the key_token, it is called before the value is read, so it can stop before a long value.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
   constexpr bool keys_only = std::is_invocable_v<F &, std::string_view>;
@@ -381,7 +381,7 @@ bool for_each_member(std::string_view object, F &&f) {
 }
 
 // Calls f(value) for each element of an array, until f returns false. Returns false if `array` is
-// not an array or is incomplete.
+// not an array or is incomplete, unless f stopped before the error.
 template <class F>
 bool for_each_element(std::string_view array, F &&f) {
   const char *const end = array.data() + array.size();

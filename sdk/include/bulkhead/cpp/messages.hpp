@@ -15,7 +15,7 @@
 
 namespace bh {
 
-// What each byte may be part of.
+// For each byte value, whether a token and whether a header value may contain it.
 struct HeaderBytes {
   bool token[256] = {}, value[256] = {};
   constexpr HeaderBytes() {

@@ -39,7 +39,7 @@ struct Info {
   std::string_view version;
   std::string_view vendor;
   std::string_view config_schema;
-  std::array<const char *, 6> provides;  // unused elements are null
+  std::array<const char *, 6> provides;  // at most five IDs; the other elements are null
 };
 
 inline bool is(const char *id, const char *wanted) noexcept {
@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// Returns the plugin's object, given the `self` pointer from a table that the wrapper has created.
+// Returns the plugin's object. `p` is the `self` pointer that the wrapper has given to the host.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);

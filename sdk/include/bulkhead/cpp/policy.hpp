@@ -5,9 +5,8 @@
 
 namespace bh {
 
-// Returns true for the methods about which a host never calls decide(), because their requests
-// reach a server only with an id or a URI. observe() receives their results with
-// BH_REQUEST_UNDECIDED.
+// Returns true for the methods for which a host never calls decide(), because their requests
+// contain only an id or a URI. observe() receives their results with BH_REQUEST_UNDECIDED.
 inline bool is_undecided(std::string_view method) noexcept {
   return method == "resources/unsubscribe" || method == "tasks/get" || method == "tasks/result" ||
          method == "tasks/cancel";

@@ -29,7 +29,7 @@ constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
 }
 
 // Returns a revision number of a record as text, for example "2025-11-25" for 20251125. Returns an
-// empty string if the number is not a date with eight digits.
+// empty string if the number does not have eight digits.
 inline std::string revision_text(std::uint32_t revision) {
   if (revision < 10'000'000 || revision > 99'999'999) return {};
   std::string out = std::to_string(revision);

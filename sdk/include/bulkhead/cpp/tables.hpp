@@ -1,5 +1,6 @@
 // Generates extension tables from a plugin's class. Each function in a table calls the member
-// function of the same name. Only the tables that a plugin uses are instantiated.
+// function that the table's comment lists, and catches its exceptions unless stated otherwise. Only
+// the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +89,7 @@ const bh_tools *tools_table() noexcept {
 
 // For policy_table(), P must have needs() -> bits, decide(const bh_policy_request&, bh_verdict
 // *out, error), observe(request, result, out, error) and filter(request). reconfigure(json, error)
-// is optional. If needs() throws, all bits are set, so the host calls the policy for the first
-// message and its failure is noticed.
+// is optional. If needs() throws, all bits are set, so that no message bypasses the policy.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -138,9 +138,9 @@ const bh_telemetry *telemetry_table() noexcept {
   return &table;
 }
 
-// The callbacks of a request, for which `user` is a P. P must have check_address(host, address),
-// on_head(status, headers) and on_body(piece), which return a status, and on_done(const bh_error
-// *).
+// Returns the callbacks of an HTTP request whose `user` points to a P. P must have
+// check_address(host, address), on_head(status, headers) and on_body(piece), which return a status,
+// and on_done(const bh_error *).
 //
 // If one of the first three throws, the request is cancelled.
 template <class P>
@@ -164,7 +164,7 @@ const bh_http_handler *http_handler() noexcept {
 }
 
 // P must have http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out,
-// error) and http_cancel(id).
+// error) and http_cancel(id), which must not throw.
 template <class P>
 const bh_http_service *http_service_table() noexcept {
   static const bh_http_service table{

@@ -27,7 +27,7 @@ struct UrlParts {
   std::string_view query;        // after '?'
   std::string_view fragment;     // after '#'
   bool has_credentials = false;
-  bool in_brackets = false;  // the host is an IPv6 address
+  bool in_brackets = false;  // the host is in brackets, like an IPv6 address
   bool has_port = false;
 
   // Returns the path and the query in the form of a request target. If the URL has no path, the
@@ -39,8 +39,8 @@ struct UrlParts {
   }
 };
 
-// Returns nullopt if the URL does not contain "://" after a scheme, or if the brackets around the
-// host are not balanced. The components may contain any bytes.
+// Returns nullopt if the URL does not contain "://" after a scheme, or if a bracket is misplaced in
+// the host. The components may contain any bytes.
 inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   UrlParts out;
   const std::size_t scheme = url.find("://");

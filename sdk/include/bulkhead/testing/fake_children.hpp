@@ -1,4 +1,5 @@
-// Implements bh.host.spawn/1 for FakeHost: starts child processes without a sandbox.
+// Implements bh.host.spawn/1 for FakeHost: starts child processes without a sandbox. Unlike a host,
+// spawn() waits for the start of the program, and signals are sent to the child's process group.
 #pragma once
 
 #include <fcntl.h>

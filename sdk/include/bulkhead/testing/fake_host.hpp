@@ -1,5 +1,5 @@
-// A host for testing a plugin. The event loop is real and is based on poll(2); everything else is
-// simulated in memory.
+// A host for testing a plugin. The event loop (based on poll(2)), sockets, child processes (without
+// a sandbox) and the storage folder (temporary) are real. Secrets, metrics and logs are in memory.
 //
 //   bh::testing::FakeHost host;
 //   host.add_ext(BH_EXT_HOST_CONNECTOR, &table);  // its functions get the FakeHost as ctx
@@ -12,8 +12,8 @@
 //   REQUIRE(host.faults().empty());
 //
 // The thread that created the host runs the event loop and may call [io] and [control] functions.
-// post(), run_blocking() and log() may be called on any thread. Calls that violate the ABI are
-// rejected and recorded in faults().
+// post(), run_blocking() and log() may be called on any thread. faults() returns the violations of
+// the ABI that the host has detected, such as calls on a wrong thread.
 #pragma once
 
 #include <poll.h>
@@ -134,7 +134,7 @@ class FakeHost {
     run_until([] { return false; }, ms);
   }
 
-  // Runs one event loop iteration: posted functions, descriptors, due timers, deferred functions.
+  // Runs one event loop iteration: descriptors, due timers, posted functions, deferred functions.
   // Waits for at most timeout_ms if there is nothing to do.
   void turn(int timeout_ms) {
     // The test may have called functions that deferred work since the last iteration.

@@ -49,7 +49,8 @@ typedef struct bh_lane_message {
   uint32_t reserved; /* 0 */
 } bh_lane_message;
 enum {
-  /* flag: the first request of a conversation; it can be repeated on another transport */
+  /* Flag: the first request of a conversation. The connector may repeat it, as with
+   * BH_LANE_REPEATABLE or when it falls back to another MCP transport. */
   BH_LANE_INITIALIZE = 1,
   /* Flag: the request is read-only. If the server temporarily refuses it (HTTP 429 or 503 with
    * Retry-After, RFC 9110 10.2.3), the connector may retry it before the deadline. */

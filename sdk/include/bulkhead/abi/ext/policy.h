@@ -10,9 +10,9 @@
  * function of bh_host_policy once, on any thread. Until then, the host stores the data (the
  * call, the result, or the requests that wait for a list), limited to
  * limits.policy_waiting_bytes, and processes other work. After limits.policy_timeout_ms, the
- * call or result is rejected, and a later decision is ignored. The same happens, without
- * notification of the plugin, if the client cancels the call or disconnects. Decisions that do
- * not belong to a pending request are ignored.
+ * call or result is rejected. Decisions that do not belong to a pending request are ignored, for
+ * example after a timeout, or after the client has cancelled the call or disconnected. The plugin
+ * is not notified of this.
  *
  * A policy in a compartment uses the same interface. All of its decisions are asynchronous for
  * the host. */
@@ -61,9 +61,10 @@ enum {
 
 /* Whether the listed definition is the approved one. */
 enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
-/* BH_REQUEST_AGAIN: a policy of the profile required approval of this call, and a person has
- * approved it. The call is evaluated again because the rules may have changed, and must not be
- * counted twice. BH_REQUEST_APPROVED is set in addition if this policy required the approval. If
+/* BH_REQUEST_AGAIN: the call was evaluated before and must not be counted twice. It is evaluated
+ * again because a human has approved it, or because the rules or its definition may have changed
+ * while it waited. Also set if an existing subscription is evaluated again.
+ * BH_REQUEST_APPROVED: this policy required approval of the call, and a human has approved it. If
  * the verdict is then ASK with a rule that was part of the approval request, the call is
  * allowed.
  * BH_REQUEST_UNDECIDED, in observe() only: decide() was not called for the request, for example
@@ -76,7 +77,11 @@ enum {
   BH_REQUEST_UNDECIDED = 8
 };
 
-/* A resolved call. Borrowed until the called function returns. */
+/* A resolved call. Borrowed until the called function returns. In observe(), `pin` is
+ * BH_PIN_UNKNOWN, and these members are empty: arguments, meta, definition_hash, definition,
+ * argument, context, extra. In filter(), only `pin` and `definition` of these are set. For
+ * sessionless messages, `session`, session_calls and session_age_ns describe the client that sent
+ * them, as far as its connection, or its principal and address, identify it. */
 typedef struct bh_policy_request {
   uint32_t size;
   uint32_t flags;    /* BH_REQUEST_...; unknown bits are ignored */
@@ -92,8 +97,8 @@ typedef struct bh_policy_request {
   bh_str arguments;       /* JSON text; empty if missing or not needed */
   bh_str meta;            /* JSON text of _meta; empty if missing */
   bh_str definition_hash; /* 32 hex digits; empty if the item is not listed */
-  /* JSON text of the listed item, as sent by its server; empty if the item is not listed, if the
-   * definition is not needed, and in observe() */
+  /* JSON text of the listed item, as sent by its server; empty if the item is not listed or the
+   * definition is not needed */
   bh_str definition;
   /* number of calls in this session; includes this call except in filter() */
   uint64_t session_calls;
@@ -107,8 +112,8 @@ typedef struct bh_policy_request {
   /* JSON object with all other members of `params` that are sent to the server: members that MCP
    * does not define, `task`, and a `ref` with additional members. Empty if there are none. */
   bh_str extra;
-  /* Unverified clientInfo.name of the client's initialize, at most 128 bytes. Empty if missing,
-   * or if the session was restored. */
+  /* Unverified clientInfo.name from the client's initialize or from a sessionless message's
+   * _meta, at most 128 bytes. Empty if missing, or if the session was restored. */
   bh_str claimed_name;
 } bh_policy_request;
 
@@ -133,8 +138,8 @@ typedef struct bh_policy {
   /* Returns BH_POLICY_... bits. They must not change until the next configure. [control] */
   uint32_t (*needs)(void *self);
 
-  /* Decides a call. BH_OK: *out is set. BH_PENDING: bh_host_policy.decided will be called once.
-   * An error rejects the call. [io] */
+  /* Decides a call. BH_OK: *out is set. BH_PENDING: the plugin will call bh_host_policy.decided
+   * once. An error rejects the call. [io] */
   bh_status (*decide)(void *self, const bh_policy_request *request, bh_verdict *out,
                       bh_error *error);
 
@@ -145,15 +150,15 @@ typedef struct bh_policy {
                        bh_error *error);
 
   /* Decides whether an item is listed. Items that this principal can never call should not be
-   * listed. BH_OK: the item is listed. BH_PENDING: bh_host_policy.filtered will be called once.
-   * An error, such as BH_E_DENIED: the item is not listed. Called once per principal and list,
-   * and again after changed(). [io] */
+   * listed. BH_OK: the item is listed. BH_PENDING: the plugin will call bh_host_policy.filtered
+   * once. An error, such as BH_E_DENIED: the item is not listed. Called once per principal and
+   * list, and again after changed(). [io] */
   bh_status (*filter)(void *self, const bh_policy_request *request);
 
   /* Replaces the configuration at run time; see configure(). BH_OK: the new configuration
    * applies to all later decisions, and the host calls needs() and filter() again. An error: the
    * old configuration remains in use. If this member is NULL, a changed configuration requires a
-   * restart. [control, on the thread of [io]] */
+   * restart. [control], and on the reactor thread. */
   bh_status (*reconfigure)(void *self, bh_str config_json, bh_error *error);
 } bh_policy;
 
@@ -162,8 +167,8 @@ typedef struct bh_host_policy {
   uint32_t reserved;
 
   /* Completes a pending decide() or observe(). The verdict is borrowed until this function
-   * returns. Returns BH_STALE if there was no such request. Otherwise returns BH_OK, even if the
-   * verdict is ignored because the request is no longer pending. [any] */
+   * returns. Returns BH_OK even if the verdict is ignored because no such request is pending.
+   * Returns BH_E_LIMIT if the host's queue is full; retry later. [any] */
   bh_status (*decided)(void *ctx, uint64_t exchange, const bh_verdict *verdict);
 
   /* Reports that the rules have changed. Lists are filtered again, and clients receive
@@ -171,7 +176,7 @@ typedef struct bh_host_policy {
   void (*changed)(void *ctx);
 
   /* Completes a pending filter(). `exchange` is the number of its request; `listed` is 1 or 0.
-   * Returns BH_OK or BH_STALE as decided() does. [any] */
+   * Returns BH_OK or BH_E_LIMIT as decided() does. [any] */
   bh_status (*filtered)(void *ctx, uint64_t exchange, uint32_t listed);
 } bh_host_policy;
 

@@ -33,8 +33,9 @@ enum {
    * to BH_TELEMETRY_COMMIT_MS. */
   BH_TELEMETRY_COMMITS = 4,
   BH_TELEMETRY_EVENTS = 8, /* records of other kinds than BH_RECORD_CALL */
-  /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` has the arguments of rejected calls too.
-   * However, they are removed if another plugin needs texts without this bit. */
+  /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` also has the arguments of calls that a
+   * policy rejected. They are removed if the policy had rewritten them, or if another plugin needs
+   * texts without this bit. */
   BH_TELEMETRY_REJECTED = 16
 };
 
@@ -94,9 +95,10 @@ typedef struct bh_record {
   uint64_t number;
 
   bh_str request_id; /* JSON text as sent by the client; empty for a notification */
-  /* JSON text of `params`, truncated to BH_RECORD_TEXT_BYTES at a character boundary. If the
-   * policy rejected the call, `arguments` is replaced with {"redacted_by_policy":true}, unless
-   * the plugins need it (BH_TELEMETRY_REJECTED). Empty if missing, or if no plugin needs texts. */
+  /* JSON text of `params`, truncated to BH_RECORD_TEXT_BYTES at a character boundary. If the call
+   * was rejected before it was sent, `arguments` is replaced with {"redacted_by_policy":true}, and
+   * other members may be removed, unless the plugins need them (BH_TELEMETRY_REJECTED). Empty if
+   * missing, or if no plugin needs texts. */
   bh_str request;
   /* JSON text of the `result` or error object that was sent, with the same limit. Never contains
    * data that a policy withheld. */
@@ -106,8 +108,8 @@ typedef struct bh_record {
   uint32_t action; /* BH_VERDICT_... of the policy; 0 if it was not evaluated */
   uint32_t flags;  /* BH_RECORD_... */
   bh_str reason;   /* the policy's reason; empty if none */
-  /* 32 hex digits, from _meta.traceparent of the request or, if it is missing, the trace ID of
-   * the session */
+  /* 32 hex digits, from _meta.traceparent of the request or, if it is missing or invalid, the
+   * trace ID of the session */
   bh_str trace_id;
 
   uint32_t kind; /* BH_RECORD_CALL etc. */
@@ -120,8 +122,9 @@ typedef struct bh_record {
    *  BH_RECORD_POLICY: {"generation", "rules" (numbers), "digest", "policies" ("ID (PLUGIN), ..."),
    *  "changes" (since the previous generation; "" at the start)}. */
   bh_str detail;
-  /* Since minor 2: the unverified clientInfo.name of the client's initialize, at most 128 bytes
-   * of UTF-8. Empty if missing, or if the session was restored. */
+  /* Since minor 2: the unverified clientInfo.name from the client's initialize or from a
+   * sessionless message's _meta, at most 128 bytes of UTF-8. Empty if missing, or if the session
+   * was restored. */
   bh_str claimed_name;
   /* Since minor 2: the MCP revisions that the client and the server of the request use, as decimal
    * numbers such as 20251125 for revision 2025-11-25. client_revision is 0 if the client has not
@@ -135,8 +138,8 @@ typedef struct bh_telemetry {
   uint32_t size;
   uint32_t reserved;
 
-  /* Receives n records in order, and returns how many of them were accepted. The host queues the
-   * others up to a limit, and sends them again. [io] */
+  /* Receives n records in order. Returns k if the first k records were accepted. The host queues
+   * the others up to a limit, and sends them again. [io] */
   uint32_t (*batch)(void *self, const bh_record *const *records, uint32_t n);
 
   /* Returns BH_TELEMETRY_... bits. Called after start; the bits must not change until the next

@@ -53,7 +53,8 @@ typedef struct bh_tools {
 
   /* Returns the items of one kind as a JSON array, in the format of MCP's list methods. Returns
    * BH_E_UNSUPPORTED if the plugin has no such items, and BH_PENDING if they are not known yet;
-   * list_changed must follow. Called again only after list_changed. [io] */
+   * list_changed must follow. Called for each group of clients that has its own lane, and again
+   * after list_changed. [io] */
   bh_status (*list)(void *self, uint32_t kind, bh_buf *out, bh_error *error);
 
   /* Executes a call. Returns BH_OK if complete() was called inside this function, and BH_PENDING
@@ -75,7 +76,8 @@ typedef struct bh_host_tools {
   uint32_t reserved;
 
   /* Completes a call. Must be called exactly once for each pending call. BH_STALE means that the
-   * result came too late; the plugin can ignore this. [any] */
+   * result came too late; the plugin can ignore this. Returns BH_E_LIMIT, and drops the result, if
+   * the queue for calls from other threads is full. [any] */
   bh_status (*complete)(void *ctx, bh_call call, const bh_result *result);
 
   /* Reports progress, which must increase. `total` is 0 if unknown. Has no effect if the client

@@ -102,7 +102,7 @@ enum {
 typedef struct bh_outgoing {
   uint32_t size;
   uint32_t kind;      /* BH_OUT_... */
-  bh_session session; /* 0 for a sessionless message, but never with BH_OUT_ASK */
+  bh_session session; /* 0 for a sessionless message; never 0 with BH_OUT_ASK */
   uint64_t stream;
   uint32_t http_status; /* for HTTP: the status of the response; 0 means 200 */
   /* 0 (only with BH_OUT_ANSWER) if the client has cancelled the request: release the stream and
@@ -154,13 +154,14 @@ typedef struct bh_host_transport {
 
   const bh_limits *limits;
 
-  /* Opens a session. Returns BH_E_LIMIT if limits->sessions sessions are open. [io] */
+  /* Opens a session. Returns BH_E_LIMIT if limits->sessions sessions are open, and
+   * BH_E_UNAVAILABLE if the host is shutting down. [io] */
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
   /* Delivers a complete message in a session, without headers and peer; see deliver_message().
-   * The message is borrowed until this function returns. Returns BH_OK and sets *out for any
-   * content: the response to a malformed message is an error. Returns BH_STALE if the session
-   * does not exist. Never returns BH_WOULD_BLOCK. [io] */
+   * The message is borrowed until this function returns. Returns BH_OK and sets *out even if the
+   * message is malformed; the response is then an error. Returns BH_STALE if the session does not
+   * exist. Never returns BH_WOULD_BLOCK. [io] */
   bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
                        bh_delivery *out);
 
@@ -173,8 +174,8 @@ typedef struct bh_host_transport {
    * BH_SESSION_EVICTED, the handle is stale. [io] */
   void (*session_close)(void *ctx, bh_session session, uint32_t how);
 
-  /* Returns BH_OK if `revision` (from an MCP-Protocol-Version header) can be used in this
-   * session, and BH_E_INVALID otherwise. [io] */
+  /* Returns BH_OK if the host supports `revision` (from an MCP-Protocol-Version header), and
+   * BH_E_INVALID otherwise. Does not compare it with the session's revision. [io] */
   bh_status (*check_revision)(void *ctx, bh_session session, bh_str revision);
 
   /* Reports that no more clients can connect, for example because stdin was closed. The host
@@ -188,10 +189,10 @@ typedef struct bh_host_transport {
 
   /* Since minor 2. Delivers a complete message with its headers; see bh_incoming. The message is
    * borrowed until this function returns. The response may be sent inside this function.
-   * BH_OK: *out is set for any content; the response to a malformed message is an error. A
+   * BH_OK: *out is set, even if the message is malformed; the response is then an error. A
    *   sessionless stream is open from now until its BH_OUT_ANSWER or stream_gone(), unless the kind
-   *   is BH_DELIVERED_NOTHING. session_ended() is never called for it: when the host shuts down, it
-   *   sends an error on each open stream.
+   *   is BH_DELIVERED_NOTHING. session_ended() is never called for such a stream: when the host
+   *   shuts down, it sends an error on each open stream.
    * BH_STALE: the session does not exist.
    * BH_E_SESSION_LOST: the message is sessionless but needs a session (initialize). It was neither
    *   answered nor recorded. Open a session and deliver the message in it.

@@ -1,4 +1,4 @@
-/* Draft: lets a plugin add, remove and list upstream servers and their items.
+/* Draft: lets a plugin add, remove and list upstream servers, and list their items.
  *
  * This extension can start programs. Therefore get_ext returns it only to plugin instances with
  * grants = ["control"] in the profile, and NULL to all others. Draft IDs may change between
@@ -19,8 +19,8 @@ extern "C" {
  *   {"added":N,"changed":N,"removed":N,"unchanged":N,"ready":N,
  *    "failed":[{"name":"x","reason":"..."}],
  *    "refused":[{"name":"x","reason":"..."}]}
- * "failed" lists accepted servers that are not connected yet. "refused" lists rejected
- * definitions. */
+ * "failed" lists accepted servers that have failed or are still connecting. "refused" lists
+ * rejected definitions. */
 typedef void (*bh_control_done)(void *arg, bh_str report);
 
 typedef struct bh_host_control {
@@ -37,8 +37,9 @@ typedef struct bh_host_control {
    * their in-flight calls may complete within limits.drain_ms, and then fail. New servers
    * replace old servers immediately. Invalid definitions are skipped and listed in the report.
    *
-   * Returns BH_PENDING if `done` will be called. It is called exactly once: when the old servers
-   * have stopped and the new servers have listed their tools or failed, or after wait_ms.
+   * Returns BH_PENDING if `done` will be called. It is called exactly once, unless the gateway
+   * shuts down first: when the old servers have stopped and the new servers have listed their
+   * tools or failed, or after wait_ms.
    * Returns BH_E_INVALID, and changes nothing, if `definitions` is not an array or is too long.
    * Returns BH_E_LIMIT if 16 changes are pending, and BH_E_UNAVAILABLE if the gateway is
    * shutting down. `error` never contains values of a definition. [io] */
@@ -50,9 +51,10 @@ typedef struct bh_host_control {
    *   {"name":"x","type":"stdio","url":"","enabled":true,"source":"profile","is_stdio":true,
    *    "state":"ready","reason":"","connected":true,"restarts":0,
    *    "tool_count":1,"resource_count":0,"prompt_count":0}
-   * state: "connecting", "ready", "failed" or "disabled". url: without user, password, query and
-   * fragment. source: "profile" for servers of the profile, "builtin" for tools plugins, and
-   * otherwise the "source" of the definition. [io] */
+   * state: "connecting", "ready", "idle", "failed" or "disabled". url: without user, password,
+   * query and fragment. source: the "source" of the definition if it has one, "builtin" for tools
+   * plugins, "corp" or "user" for servers from these layers of the profile, otherwise "profile".
+   * [io] */
   bh_status (*list_servers)(void *ctx, bh_buf *out, bh_error *error);
 
   /* Returns a JSON array of the items of one kind (BH_LIST_... of tools.h) that `session` sees, in

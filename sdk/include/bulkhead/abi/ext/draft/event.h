@@ -20,7 +20,7 @@ extern "C" {
 #define BH_EXT_HOST_EVENT "bh.host.event/1"
 
 enum {
-  BH_EVENT_BYTES = 4096,    /* size limit for `detail`; larger events are dropped and counted */
+  BH_EVENT_BYTES = 4096,    /* size limit for `detail`; larger events are dropped */
   BH_EVENTS_PER_CALL = 1024 /* more events are dropped and counted */
 };
 

@@ -15,11 +15,13 @@ typedef struct bh_explain {
   uint32_t size;
   uint32_t reserved;
 
-  /* Explains the decision about a call. `call` is a JSON object with these members of
-   * bh_policy_request: server, name, method (default "tools/call"), arguments, meta, argument,
-   * context, extra, definition (JSON values), transport, peer, principal, process_name (strings),
-   * session, session_calls, session_age_s (numbers), pinned (boolean). If it also has the member
-   * `result` (a JSON object), the decision about this result is explained too.
+  /* Explains the decision about a call. `call` is a JSON object with these members, most of which
+   * correspond to bh_policy_request: server, name, method (default "tools/call"), arguments, meta,
+   * argument, context, extra, definition (JSON objects), transport, peer, principal, process_name,
+   * claimed_name (strings), session, session_calls, session_age_s (numbers), pinned (boolean). If
+   * it also has the member `result` (a JSON object), the decision about this result is explained
+   * too. For a message other than a call, `on` is "mcp.input_request", "mcp.input_response" or
+   * "mcp.notification", and to_server (boolean) is true if it is sent to the server.
    *
    * *out is a JSON object: {"request": DECISION} or, if there is a result, also
    * "response": DECISION. DECISION:

@@ -1,7 +1,7 @@
 /* Draft: an HTTP client that one plugin provides to the other plugins of its compartment, so
  * that only this plugin loads an HTTP library. It implements bh_http_service. The other plugins
- * use the same functions as bh_host_http (BH_EXT_HOST_HTTP). Draft IDs may change between minor
- * versions. */
+ * call the same functions through bh_host_http (BH_EXT_HOST_HTTP). Draft IDs may change between
+ * minor versions. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 #define BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 
@@ -28,12 +28,12 @@ typedef struct bh_http_handler {
   uint32_t reserved;
 
   /* Called before a connection to an address of `host` ("192.0.2.1", "2001:db8::1"; port in host
-   * byte order) is opened. Returns BH_OK, or BH_E_DENIED to reject the address. The connection
-   * is then opened to exactly this address. NULL accepts all addresses. [io] */
+   * byte order) is opened or reused. Returns BH_OK to use exactly this address, or BH_E_DENIED to
+   * reject it. NULL accepts all addresses. [io] */
   bh_status (*check_address)(void *user, bh_str host, bh_str address, uint32_t port);
 
-  /* Called with the status and headers of the final response (1xx responses are dropped). An
-   * error cancels the request. [io] */
+  /* Called with the status and headers of the final response (1xx responses, and redirects that
+   * are followed, are dropped). An error cancels the request. [io] */
   bh_status (*on_head)(void *user, uint32_t status, const bh_http_header *headers, uint32_t n,
                        bh_str effective_url);
 
@@ -54,7 +54,7 @@ typedef struct bh_http_request {
   bh_str url; /* only http and https */
   const bh_http_header *headers;
   uint32_t header_count;
-  uint32_t max_redirects;      /* 0: redirects are returned as responses */
+  uint32_t max_redirects;      /* at most 20; 0: redirects are returned as responses */
   bh_str body;                 /* copied */
   uint64_t connect_timeout_ms; /* 0: 10,000 */
   uint64_t total_timeout_ms;   /* 0: no limit (event streams) */

@@ -20,17 +20,17 @@ typedef struct bh_host_listen {
 
   /* Returns a listening stream socket bound to `address` (the bytes of a struct sockaddr:
    * AF_INET, AF_INET6, AF_UNIX with a path, or AF_VSOCK). The socket is non-blocking and
-   * close-on-exec, and has TCP_NODELAY set. The caller must close it. The host removes the file
-   * of a Unix socket (mode 0600). The error text contains as_configured and tells the user what
-   * to do. Must not be called outside of bh_transport.listen(). [control] */
+   * close-on-exec, and a TCP socket has TCP_NODELAY set. The caller must close it. The file of a
+   * Unix socket has mode 0600; the host removes it. The error text contains as_configured and
+   * tells the user what to do. Must not be called outside of bh_transport.listen(). [control] */
   bh_status (*open)(void *ctx, const void *address, uint32_t address_size, bh_str as_configured,
                     int32_t *fd, bh_error *error);
 
   /* Announces an address for dial(): AF_UNIX with a path, or a loopback address of AF_INET or
-   * AF_INET6. All plugins together may announce 64 addresses. Must be called in start() or, by a
-   * transport, in bh_transport.listen(). This is before any untrusted input is read, so input
-   * cannot choose the address. Returns BH_E_DENIED if the profile does not list the address for
-   * this compartment, or if the call is too late. [control] */
+   * AF_INET6. Must be called in start() or, by a transport, in bh_transport.listen(). This is
+   * before any untrusted input is read, so input cannot choose the address. Returns BH_E_LIMIT
+   * after 64 addresses. Returns BH_E_DENIED if the profile does not list the address for this
+   * compartment, or if the call is too late. [control] */
   bh_status (*will_dial)(void *ctx, const void *address, uint32_t address_size, bh_error *error);
 
   /* Returns a stream socket that is connected or connecting to an announced address. The socket

@@ -15,10 +15,11 @@ typedef struct bh_host_mask {
   uint32_t size;
   uint32_t reserved;
 
-  /* Masks all values of at least 8 bytes that the profile passes to servers in headers,
-   * variables, arguments and URLs, including values with JSON or URL escapes. Returns the number
-   * of masked values. If it is 0, *out is unchanged. Otherwise *out is the text with "***" in
-   * place of each value, or empty if memory is exhausted. The caller owns *out. [any] */
+  /* Masks the credentials of at least 8 bytes that the profile passes to servers in headers,
+   * variables, arguments and URLs: values whose names or formats are typical of credentials. Also
+   * finds values with JSON or URL escapes. Returns the number of masked values. If it is 0, *out
+   * is unchanged. Otherwise *out is the text with "***" in place of each value, or empty if memory
+   * is exhausted. The caller owns *out. [any] */
   uint64_t (*mask)(void *ctx, bh_str text, bh_buf *out);
 } bh_host_mask;
 

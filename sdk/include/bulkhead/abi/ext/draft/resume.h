@@ -29,23 +29,23 @@ typedef struct bh_host_resume {
 
   /* Returns the sealed state of an initialized session: at most 160 characters of [A-Za-z0-9_-].
    * It is valid for this transport and for `id` only. The transport must choose `id` at random.
-   * Returns BH_E_UNSUPPORTED if this host does not support session resumption. [io] */
+   * Returns BH_STALE if the session does not exist or is not initialized. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
   /* Restores a session from a result of seal(). The result must be from an earlier process or,
    * if the session was evicted (BH_SESSION_EVICTED) and is not open, from this process. Returns
    * BH_STALE if the session was closed for another reason, or if the state is forged, has
-   * expired, or belongs to another principal or transport. Returns BH_E_LIMIT as session_open
-   * does. [io] */
+   * expired, or belongs to another principal or transport. Returns BH_E_LIMIT and
+   * BH_E_UNAVAILABLE as session_open does. [io] */
   bh_status (*reopen)(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_session *out,
                       bh_error *error);
 
   /* Opens the session of the client on standard input and output, either as a new session or
    * restored from an earlier process. Called instead of session_open. For each request that an
-   * earlier process left unsettled, bh_transport.send is called with an error, in a later event
-   * loop iteration and on the request's stream. Only one session can be carried at a time.
-   * Returns BH_E_UNSUPPORTED if this host does not support session resumption, or if another
-   * session is carried. [io] */
+   * earlier process left unsettled, bh_transport.send is called with an error on the request's
+   * stream, after this function has returned. Only one session can be carried at a time. Returns
+   * BH_E_UNSUPPORTED if this host does not support session resumption, or if another session is
+   * carried. [io] */
   bh_status (*carry)(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *before,
                      bh_error *error);
 
@@ -59,8 +59,8 @@ typedef struct bh_host_resume {
   void (*settled)(void *ctx, bh_session session, uint64_t stream);
 
   /* Stores input of a carried client that was read but not delivered, for the next process. If
-   * `more` is 1, the input is appended to the stored input; if it is 0, it replaces the stored
-   * input. The input is copied. The limit is 256 KiB; if it is exceeded, returns BH_E_LIMIT and
+   * `more` is 1, the input is appended to the stored input; if `more` is 0, the input replaces it.
+   * The input is copied. The limit is 256 KiB; if it is exceeded, returns BH_E_LIMIT and
    * stores nothing. [io] */
   bh_status (*keep)(void *ctx, bh_session session, bh_str bytes, int32_t more);
 

@@ -5,8 +5,8 @@
  * The signed text is "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT. INSTANCE is the
  * calling plugin instance. UNIX_S is the signer's time in seconds, in decimal. For each
  * instance, the host keeps a list of statements of the form "chain C seq N head HASH" (C is 1 to
- * 64, HASH is 64 hexadecimal digits). N must be greater than in the chain's last statement; only
- * an exact repetition of the last statement is accepted too. */
+ * 64, HASH is 64 hexadecimal digits). N must be greater than in the chain's last statement,
+ * unless the statement repeats N and HASH of the last one. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 
@@ -35,7 +35,7 @@ typedef struct bh_host_sign {
   /* Signs a statement and sets *out. The statement must be printable ASCII of at most
    * BH_SIGN_MOST_BYTES. May block for several seconds, so it must not be called on the reactor
    * thread. Returns BH_E_UNAVAILABLE if there was no response (retry later), and BH_E_DENIED if
-   * the position has already been signed. [any] */
+   * a later position, or this position with another HASH, has already been signed. [any] */
   bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
 } bh_host_sign;
 

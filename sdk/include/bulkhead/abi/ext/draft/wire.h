@@ -1,5 +1,5 @@
 /* Draft: the state of a lane's wire, for connectors with one connection per lane. A host that
- * forwards messages without parsing them needs it in order to queue messages until there is a
+ * forwards messages without parsing them uses these tables to queue messages until there is a
  * connection, to half-close the connection when its input has ended, and for flow control. Both
  * tables are optional. Draft IDs may change between minor versions. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_WIRE_H
