@@ -79,7 +79,7 @@ enum Request : std::uint16_t {
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen; only before `ready`
-  dial,  // payload: archived Listen, announced with will_dial; the response has an fd
+  dial,        // payload: archived Listen, announced with will_dial; the response has an fd
   // payload: archived Secret whose value is the statement to sign. The response is an archived
   // AuditSignature.
   sign

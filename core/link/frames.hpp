@@ -37,8 +37,8 @@ enum FrameKind : std::uint16_t {
   // All four lists have been sent. If a list changes later, tools_list and then tools_changed are
   // sent. code: BH_TOOLS_... bits.
   tools_listed,
-  tools_changed,     // code: list kind
-  call_complete,     // exchange; code: result kind; payload: JSON
+  tools_changed,  // code: list kind
+  call_complete,  // exchange; code: result kind; payload: JSON
   // exchange; code: status; payload: error message. If the status is BH_WOULD_BLOCK, the process is
   // draining and returns the call: plugin: its flags; value: its deadline; payload: its CallText.
   call_refused,

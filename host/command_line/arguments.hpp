@@ -34,7 +34,7 @@ struct Arguments {
   bool no_project = false;           // ignore project files
   // approve, revoke: servers (empty: all in the file); warm: servers (empty: all); pins: tools
   std::vector<std::string> names;
-  std::string hash;                // approve, pins approve: the expected digest
+  std::string hash;                               // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins, calls
   std::string question;      // approvals allow, deny, revoke: the request's ID or a prefix of it
