@@ -17,8 +17,8 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the other paths that have the same meaning as `path`. A policy's default verdict can be
-// set at either of two paths, and a rule at any of four.
+// Returns the other paths that a hold on `path` must cover as well: the other path of the default
+// verdict or, for all of security.rules.mcp, the other three sections with rules.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -170,7 +170,8 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // holds may be on equivalent paths
+    // A lock or forbid may repeat a hold on an equivalent path.
+    if (held.implied && holding) continue;
     // A lock conflicts only with an earlier hold on the same path or on one of its parents.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
@@ -215,16 +216,16 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// Prevents other layers from replacing the corporation's servers.
+// Prevents other layers from replacing the corporation's servers and tools plugins.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
-    holds_.push_back(
-        {{"mcpServers", name},
-         false,
-         true,
-         false,
-         "the corporation's profile has a server with that name (" + where(place) + ")",
-         place});
+    holds_.push_back({{"mcpServers", name},
+                      false,
+                      true,
+                      false,
+                      "the corporation's profile has a server or tools plugin with that name (" +
+                          where(place) + ")",
+                      place});
   };
   for (const std::string_view section : {"mcpServers", "tools"}) {
     const Node *table = layer.find(section);
@@ -239,7 +240,8 @@ void CorpLayer::hold_servers(const Node &layer) {
   }
 }
 
-// Places a hold on the policies and services if the corporation defines rules or policies. Rules
+// Places a hold on the policies and services if the corporation's profile has rules, policies or
+// directives for them. Rules
 // depend on the policy that evaluates them, and a policy with an external decision point depends on
 // the service that connects to it.
 void CorpLayer::hold_policies(const Node &layer) {
@@ -251,7 +253,8 @@ void CorpLayer::hold_policies(const Node &layer) {
       place = &directive.place;
   if (place == nullptr) return;
   const std::string begin =
-      "the corporation's profile has rules or a policy (" + where(*place) + "), so ";
+      "the corporation's profile has rules, policies or directives for them (" + where(*place) +
+      "), so ";
   const auto hold_section = [&](std::string_view section, std::string_view why) {
     holds_.push_back(
         {{std::string(section)}, false, false, false, begin + std::string(why), *place});
@@ -285,8 +288,7 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
 }
 
 // If a higher layer changes an existing entry of a held section, the change is dropped with a note.
-// If it adds an entry, reject() reports an error, because dropping the entry silently would be
-// misleading.
+// If it adds an entry, reject() handles it.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);

@@ -77,7 +77,7 @@ TEST_CASE("A27 a corp layer server is kept if another layer has a server with th
   CHECK(server(profile, "search").origin.layer == "corp");
   CHECK(has(notes(profile),
             "/home/u/p.toml:1: mcpServers.search is skipped: the corporation's "
-            "profile has a server with that name (/etc/b/corp.toml:1)"));
+            "profile has a server or tools plugin with that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
   // If the corp layer defines a server, no other layer can define a tools plugin with the same
   // name, and vice versa.
@@ -365,7 +365,8 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
     REQUIRE(profile.policies.size() == 1);
     CHECK(profile.policies[0].plugin == "judge");
     CHECK(has(notes(profile),
-              "policies.default is skipped: the corporation's profile has rules or a policy "
+              "policies.default is skipped: the corporation's profile has rules, policies or "
+              "directives for them "
               "(/etc/b/corp.toml:1), so only that profile can define policies"));
     // If the section is locked, a change is an error.
     const ProfileLayer locked =
@@ -376,7 +377,8 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
   for (const std::string text :
        {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
-              "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so only that "
+              "the corporation's profile has rules, policies or directives for them "
+              "(/etc/b/corp.toml:1), so only that "
               "profile can define policies [locked]"));
   }
   // A change to a service that the policy uses is dropped, too.
@@ -387,12 +389,14 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
   CHECK(kept.services.at(0).plugin == "http-client");
   CHECK(
       has(notes(kept),
-          "services.http is skipped: the corporation's profile has rules or a policy "
+          "services.http is skipped: the corporation's profile has rules, policies or directives "
+          "for them "
           "(/etc/b/corp.toml:1), so only that profile can define the services that policies use"));
-  CHECK(has(all(bad({base, rules, file(service)})),
-            "p.toml:1:2: services: the corporation's profile has rules or a policy "
-            "(/etc/b/corp.toml:1), so only that profile can define the services that policies use "
-            "[locked]"));
+  CHECK(has(
+      all(bad({base, rules, file(service)})),
+      "p.toml:1:2: services: the corporation's profile has rules, policies or directives for them "
+      "(/etc/b/corp.toml:1), so only that profile can define the services that policies use "
+      "[locked]"));
   CHECK(has(all(bad({base, corp("[policies.pdp]\nplugin = \"policy-http\"\n"), file(service)})),
             "services: "));
   CHECK(good({base, corp("[limits]\ngrace_ms = 1\n"), file(service)}).services.size() == 1);

@@ -166,9 +166,9 @@ void search(const Candidate &candidate, const std::string &cwd, std::vector<Foun
 bool read_client_file(const std::string &path, Node *out, std::string *error) {
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
     *error =
-        "YAML is not supported: copy the servers to a .json file in the .continue/mcpServers "
-        "folder, "
-        "under mcpServers";
+        "YAML is not supported: copy the servers to the \"mcpServers\" object of a .json file in "
+        "the "
+        "folder .continue/mcpServers";
     return false;
   }
   auto text = read_whole(path, kClientBytes, true);

@@ -37,9 +37,9 @@ std::string_view setting_of(std::string_view key) noexcept {
                                          : key;
 }
 
-// Returns the settings of the profile that the imported definition does not have, such as the
-// sandbox, as lines of TOML. Omits settings that the imported definition cannot have, such as
-// sandbox_paths for a server with a URL.
+// Returns, as lines of TOML, the gateway's settings (such as the sandbox) of the server `here` that
+// `there`, the imported definition, does not set. Omits keys that clients have as well, and
+// settings that `there` cannot have, such as sandbox_paths for a server with a URL.
 std::string settings_to_keep(const Node &here, const Node &there) {
   std::set<std::string_view> imported;
   for (const Member &member : there.members) imported.insert(setting_of(server_key(member.name)));

@@ -52,6 +52,22 @@ TEST_CASE("adding and removing servers leaves the rest of the user layer unchang
   CHECK(loaded(*text).naming.separator == ":");
 }
 
+TEST_CASE("a tool list that is not a list is rejected, not ignored") {
+  CHECK_FALSE(loaded(*added("", R"({"id":"a","command":"x","allowed_tools":null})"))
+                  .servers.at(0)
+                  .allow_tools.has_value());
+  for (const char *tools : {"\"read\"", "\"\"", "0", "true", "{}", R"({"read":true})"}) {
+    INFO(tools);
+    const auto text =
+        added("", R"({"id":"a","command":"x","allowed_tools":)" + std::string(tools) + "}");
+    if (!text.has_value()) continue;
+    const auto profile = load_profile({layer(*text)}, environment);
+    const auto *errors = std::get_if<std::vector<ProfileError>>(&profile);
+    REQUIRE(errors != nullptr);
+    CHECK(errors->front().path.find("allowTools") != std::string::npos);
+  }
+}
+
 TEST_CASE("a definition is stored as it was sent") {
   const auto text =
       added("", R"({"id":"a","command":"x","args":["-n","\u00e9\""],"env":{"A":"1","B":""},)"

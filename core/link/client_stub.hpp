@@ -58,8 +58,8 @@ class ClientStub {
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects to a process that has been started. Until its trunk is closed, the previous process
-  // may still send responses to its calls.
+  // Connects to a newly started process. The previous process may still respond to the calls that
+  // it has received, until its own trunk is closed.
   void attach(OwnedFd trunk);
   // Must be called if the process will not be restarted. Lanes and calls fail with `reason` until
   // the next attach().

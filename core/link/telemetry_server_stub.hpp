@@ -39,8 +39,8 @@ class TelemetryServerStub {
   // Connects to a new client stub (see PolicyServerStub::attach()). A restarted client stub sends
   // unacknowledged records again.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  // Called through the plugin's host table (see bh_host_telemetry). If the plugin commits, records
-  // are acknowledged only after they have been committed.
+  // Called through the plugin's host table (see bh_host_telemetry). If the plugin has
+  // BH_TELEMETRY_COMMITS, records are acknowledged only after it has committed them.
   void committed(std::uint64_t below);
   // Returns BH_TELEMETRY_... bits, or 0 if the plugin has failed.
   std::uint32_t needs() const;

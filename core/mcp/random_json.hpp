@@ -1,4 +1,4 @@
-// Generates random JSON for tests. The same seed produces the same output on every machine.
+// Generates random JSON for tests. The same seed produces the same output with the same compiler.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class RandomJson {
     }
   }
 
-  // Changes, removes or inserts a few bytes.
+  // Changes, removes or inserts a few bytes, or truncates the text.
   std::string mutate(std::string text) {
     static constexpr char bytes[] = "{}[],:\"\\ue0-+.1tfn \n\x01\x7F\x80\xBF\xC0\xE0\xED\xF0\xFF";
     for (std::uint32_t n = 1 + below(3); n > 0 && !text.empty(); --n) {

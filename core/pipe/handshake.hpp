@@ -23,8 +23,8 @@ class Handshake {
   // Returns what a response belongs to: a request from the client, or the repeated handshake
   // (accepted or refused). Only responses of_client are forwarded to the client.
   Answer on_answer(std::uint64_t exchange, std::string_view text);
-  // Must be called after the connection is lost. Requests that are still unanswered will not
-  // receive a response.
+  // Must be called after the connection is lost. Forgets the initialize requests that were sent on
+  // it, because the endpoint will not respond to them.
   void on_lost() noexcept { sent_exchange_ = repeated_ = 0; }
 
   // Returns true if the endpoint has accepted a handshake.

@@ -25,8 +25,8 @@ struct Line {
 // Classifies any text. Checks only that it is a JSON object; the host validates messages.
 Line classify(std::string_view text) noexcept;
 
-// Returns a JSON-RPC error response with the code -32001, which means that the transport could not
-// deliver the message. `id` is a token; if it is empty, null is used.
+// Returns a JSON-RPC error response with the code -32001: the request was not sent, or its response
+// was lost, so it may have run. `id` is a JSON token; if it is empty, null is used.
 std::string lost_answer(std::string_view id, std::string_view message);
 
 // Returns the method name for an error message, unescaped and truncated. Returns "request" if

@@ -219,7 +219,7 @@ TEST_CASE("reserved headers, and values that would split a request, are errors")
        {"accept", "Accept", "MCP-Session-Id", "last-event-id", "HOST", "Content-Length",
         "transfer-encoding", "Connection", "content-type", "Mcp-Protocol-Version"}) {
     const ProfileError error = header(std::string(name) + " = \"x\"");
-    CHECK(has(error.what, "set by the gateway and cannot be configured"));
+    CHECK(has(error.what, "reserved and cannot be configured"));
     CHECK(error.line == 4);
     CHECK(error.path == std::string("mcpServers.a.headers.") + name);
   }
@@ -471,10 +471,10 @@ TEST_CASE("a server is disabled if a variable that it uses is not set") {
     const char *definition, *why;
   } cases[] = {
       {"command = 'c'\nenv.K = 'a${unset_key}b'",
-       "the environment variable unset_key is not set; set it, or write ${unset_key:-default}"},
+       "the environment variable unset_key is not set; set it, or write ${env:unset_key:-default}"},
       {"command = 'c'\nenv = { A = '${env:unset_a}', B = '${unset_b}', C = '${unset_a}' }",
-       "the environment variable unset_a is not set; set it, or write ${unset_a:-default}; the "
-       "environment variable unset_b is not set; set it, or write ${unset_b:-default}"},
+       "the environment variable unset_a is not set; set it, or write ${env:unset_a:-default}; the "
+       "environment variable unset_b is not set; set it, or write ${env:unset_b:-default}"},
       {"url = 'https://${unset_host}/'", "the environment variable unset_host is not set; "},
       {"url = 'https://h'\nheaders.X = '${unset_x}'", "variable unset_x is not set; "},
       {"url = 'https://h'\ntype = 'sse'\nheaders.X = '${unset_x}'", "unset_x is not set; "},

@@ -71,8 +71,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
   const std::string_view name = body.substr(0, fallback);
   if (!variable_name(name)) {
     return add(out, reference(name) +
-                        " is not a valid reference; allowed: ${env:NAME}, ${NAME}, "
-                        "${NAME:-default}");
+                        " is not a valid reference; use ${env:NAME} or ${env:NAME:-default}");
   }
   auto value = environment.getenv ? environment.getenv(std::string(name)) : std::nullopt;
   if (fallback != std::string_view::npos && (!value || value->empty())) {
@@ -85,7 +84,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
     add(out,
         "the environment variable " + printable(name) + " is not set" +
             (editor_word(name) ? " (a VS Code variable; write the path itself)"
-                               : "; set it, or write ${" + printable(name) + ":-default}"),
+                               : "; set it, or write ${env:" + printable(name) + ":-default}"),
         true);
   }
 }

@@ -263,7 +263,8 @@ void ServerReader::note_foreign_references() {
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
-  // A variable may be missing in several values, with different remedies after the semicolon.
+  // Several values may refer to the same unset variable. Their messages differ only in the remedy
+  // after the semicolon, so only the first one is kept.
   std::vector<std::string> reasons;
   for (std::string &what : unmet_) {
     const std::string_view cause = std::string_view(what).substr(0, what.find(';'));
@@ -309,8 +310,7 @@ void ServerReader::read_headers(const Member &headers) {
     if (!header_name(header.name)) {
       diagnostics_.error(header.place, path, "not a valid HTTP header name");
     } else if (reserved_header(header.name)) {
-      diagnostics_.error(header.place, path,
-                         "this header is set by the gateway and cannot be configured");
+      diagnostics_.error(header.place, path, "this header is reserved and cannot be configured");
     } else if (const auto text = diagnostics_.string(header.value, path)) {
       auto value = expanded(*text, header.value.place, path);
       if (value) add_header(header.name, std::move(*value), header.value.place, path);

@@ -23,7 +23,8 @@ bool ignored_server_key(std::string_view name);
 // other types.
 std::string_view canonical_type(std::string_view type);
 
-// Returns true for headers that the gateway sets itself. Ignores case.
+// Returns true for headers that cannot be configured: those that the gateway sets, and headers of
+// the connection, such as TE and Upgrade. Ignores case.
 bool reserved_header(std::string_view name);
 // Returns the reason why a server URL is invalid, or an empty string if it is valid. The reason
 // never contains the URL.

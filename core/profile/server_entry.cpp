@@ -16,8 +16,9 @@ constexpr std::size_t max_number_bytes = 64;
 // to two lists from the API, which have no effect if they are empty.
 bool drops(const Member &member) {
   const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
-  return member.name == "id" ||
-         (list && member.value.items.empty() && member.value.members.empty());
+  const Node &value = member.value;
+  const bool empty = value.kind == Kind::null || (value.kind == Kind::array && value.items.empty());
+  return member.name == "id" || (list && empty);
 }
 
 void append_values(const std::string &name, const Node &node,
@@ -96,7 +97,7 @@ Result<ServerEntry> read_server_entry(std::string_view json) {
   }
   const Node *id = root.find("id");
   if (id == nullptr || id->kind != Kind::string || id->text.empty()) {
-    return fail(BH_E_INVALID, "\"id\" (a string) is required");
+    return fail(BH_E_INVALID, "\"id\" is required and must be a string that is not empty");
   }
   ServerEntry entry;
   entry.id = id->text;

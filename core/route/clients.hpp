@@ -100,8 +100,9 @@ class Clients {
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
-  // Returns the clients with open sessions, grouped by name, transport and revision, and the
-  // clients of recent sessionless requests. Returns at most ClientStatus::max_listed groups.
+  // Returns the clients with open sessions, grouped by claimed name, process name, transport and
+  // revision, and the clients of recent sessionless requests. Returns at most
+  // ClientStatus::max_listed groups.
   std::vector<ClientStatus> list() const;
   // Excludes the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }

@@ -78,9 +78,9 @@ class ParkedInput {
   // Adds an ask. If the phase is `working`, it changes to `collecting`. Returns false if there are
   // already max_asks asks or max_rounds rounds, or if the call has ended.
   bool add_ask(ParkedAsk ask);
-  // Called when the server has cancelled this ask, or the ask has failed. Returns false if there is
-  // no such ask. A round that has already been closed still waits for the client, even if all of
-  // its asks have been removed.
+  // Called when the ask has ended for any reason. Returns false if there is no such ask. A round
+  // that has already been closed still waits for the client, even if all of its asks have been
+  // removed.
   bool remove_ask(std::uint64_t ask);
   // Closes the round that is being collected. If all of its asks have been removed, changes the
   // phase to `working` and returns false.

@@ -71,7 +71,7 @@ class ParkedInputs {
   ParkedInputs(const ParkedLimits &limits, std::uint32_t first_generation)
       : limits_(limits), entries_(first_generation) {}
 
-  // Sets the limit on the open asks of each peer, limits.asks_per_session.
+  // Sets the maximum number of open asks for each peer (limits.asks_per_session).
   void limit_asks(std::size_t per_peer) noexcept { asks_per_peer_ = per_peer; }
   // Parks a call with its first ask. `call` is the caller's number for the call. Returns the number
   // of the parked call. If no room can be made, returns an error message for the server that names

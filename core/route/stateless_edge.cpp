@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns true if the headers state a revision without sessions.
+// Returns true if the value of MCP-Protocol-Version is, as text, not less than stateless_revision.
 bool is_stateless(const WireHeaders &headers) {
   return std::any_of(headers.begin(), headers.end(), [](const bh_header &header) {
     return bh::equal_ignoring_case(bh::view(header.name), "mcp-protocol-version") &&

@@ -33,7 +33,7 @@ namespace bulkhead {
 
 Result<OwnedFd> child_init_image() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // Kernels before 6.3 reject MFD_EXEC; their memory files are always executable.
+  // Kernels before 6.3 reject MFD_EXEC; their memfds are always executable.
   OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
   if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
@@ -45,7 +45,7 @@ Result<OwnedFd> child_init_image() {
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;
   if (good) return file;
-  return fail(BH_E_IO, std::string("cannot create the memory file for the init program: ") +
+  return fail(BH_E_IO, std::string("cannot create a memfd for the sandbox's init program: ") +
                            ::strerrorname_np(errno));
 }
 

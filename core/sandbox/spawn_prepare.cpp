@@ -233,10 +233,11 @@ void Spawner::choose_folder(Launch &launch) {
   launch.cwd = std::filesystem::current_path(none).string();
   if (folder_named_ || launch.cwd.empty() || launch.cwd == "/") return;
   folder_named_ = true;
-  log(BH_LOG_WARN, "server \"" + launch.server + "\" starts in " + launch.cwd +
-                       ", the gateway's working directory (the default without \"cwd\", except for "
-                       "packages run by name): programs may load code and settings from this "
-                       "directory; set \"cwd\" for servers that do not need files from it");
+  log(BH_LOG_WARN,
+      "server \"" + launch.server + "\" starts in " + launch.cwd +
+          ", the gateway's working directory, because \"cwd\" is not set: programs may "
+          "load code and settings from this directory; set \"cwd\" for servers that do "
+          "not need files from it");
 }
 
 void Spawner::prepare_groups(Launch &launch) {

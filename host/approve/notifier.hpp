@@ -31,8 +31,9 @@ class Notifier {
   Notifier &operator=(const Notifier &) = delete;
 
   // Shows a notification for each request that was not passed to an earlier call. Does not wait
-  // for notify-send. If notify-send cannot be started, returns an error message the first time this
-  // happens. Otherwise returns an empty string.
+  // for notify-send. If notify-send cannot be started, returns an error message once and shows no
+  // more notifications. Otherwise, returns an empty string. Beyond max_known requests, all are
+  // forgotten and may be shown again.
   std::string show(const std::vector<SeenQuestion> &questions);
 
  private:

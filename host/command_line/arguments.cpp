@@ -337,7 +337,9 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Also reports whether a running gateway with this profile has the same rules in force.");
   auto *explain =
       add_command(*policy, to, "explain", "Explain a policy decision", run_policy_explain);
-  explain->add_option("call", to.policy_file, "Call as a JSON object; - reads standard input")
+  explain
+      ->add_option("call", to.policy_file,
+                   "File with the call as a JSON object, or - for standard input")
       ->required()
       ->type_name(file_type);
   add_profile_options(*explain, to);

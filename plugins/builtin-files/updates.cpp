@@ -11,7 +11,7 @@ void Updates::start(const bh_host_tools *table, const std::vector<Workspace> &wo
   std::string problem = watcher_.open(workspaces);
   const auto on_event = bh::fd_callback<&Updates::readable>(this);
   if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, &watch_) != BH_OK) {
-    problem = "the host's limit for descriptors is reached";
+    problem = "the gateway cannot watch for events";
   }
   if (!problem.empty())
     host_.log(BH_LOG_WARN, "subscriptions to files are unavailable: " + problem);

@@ -76,8 +76,8 @@ void Fetcher::send() {
   later();
 }
 
-// If the cache has a fresh response, moves it to response_ and returns true. If the cache has a
-// stale response, keeps it in kept_ for revalidation and returns false.
+// If the cache has a fresh response, copies it to response_ and returns true. If the cache has a
+// stale response, copies it to kept_ for revalidation and returns false.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;

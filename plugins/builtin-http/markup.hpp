@@ -13,7 +13,7 @@ class MarkupWriter {
 
   // Writes text. Each sequence of white space becomes one space.
   void text(std::string_view t);
-  // Writes text without changing its white space.
+  // Writes text without changing its white space, except that a CR before LF is removed.
   void verbatim(std::string_view t);
 
   // Writes a line unchanged and outside the current emphasis.
@@ -61,7 +61,7 @@ class MarkupWriter {
   };
   struct Mark {
     std::string begin, end;
-    bool written = false;  // true after the first text of the mark
+    bool written = false;  // true after the first text of the mark in this paragraph
     bool ended = false;    // true for a link whose end has been written
   };
 

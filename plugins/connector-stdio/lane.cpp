@@ -112,8 +112,7 @@ bh_status Lane::watch_child(bh_error *error) {
                     watch(&out_, bh::contained_fd_callback<&Lane::on_output>(this)) &&
                     watch(&err_, bh::contained_fd_callback<&Lane::on_stderr>(this));
   return good ? BH_OK
-              : bh::fail(error, BH_E_LIMIT,
-                         quoted() + ": the host's limit for descriptors is reached");
+              : bh::fail(error, BH_E_LIMIT, quoted() + ": the gateway cannot watch its pipes");
 }
 
 // ---- to the child ------------------------------------------------------------------------------

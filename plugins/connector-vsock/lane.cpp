@@ -57,8 +57,7 @@ bh_status Lane::open(std::uint64_t connect_timeout_ms, bh_error *error) {
   if (fd_ < 0) return bh::fail(error, BH_E_UNAVAILABLE, explain(definition_, errno));
   const bh_status watched = shared_.host.watch(
       fd_, BH_FD_READ | BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_event>(this), &watch_);
-  if (watched != BH_OK)
-    return bh::fail(error, BH_E_LIMIT, "the host's limit for descriptors is reached");
+  if (watched != BH_OK) return bh::fail(error, BH_E_LIMIT, "the gateway cannot watch the socket");
   timer_ = shared_.host.timer_start(connect_timeout_ms,
                                     bh::contained_callback<&Lane::on_connect_timeout>(this));
   introduce();
@@ -240,7 +239,7 @@ void Lane::update_watch() {
   if (shared_.host.watch(fd_, events, bh::contained_fd_callback<&Lane::on_event>(this), &watch_) ==
       BH_OK)
     return;
-  broken_ = "the host's limit for descriptors is reached";
+  broken_ = "the gateway cannot watch the socket";
   shared_.flush_later(*this);
 }
 

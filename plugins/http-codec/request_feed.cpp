@@ -60,8 +60,8 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
   return head_done(in, rest);
 }
 
-// Copies the head to held_, so that its slices refer to held_ and no longer to the input. The body
-// is stored after the head.
+// Copies the head to held_, so that its slices refer to held_ and no longer to the input. A
+// body that is not chunked is stored after the head.
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
@@ -106,7 +106,8 @@ RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
 std::span<char> RequestFeed::room() noexcept {
   if (phase_ != Phase::body) return {};
   const std::size_t missing = total() - held_.size();
-  // If memory allocation fails, the caller passes the bytes to feed(), which reports the error.
+  // If the budget or the memory is exhausted, the caller passes the bytes to feed(), which reports
+  // the error.
   if (!grow(held_.size() + std::min(missing, least_room))) return {};
   return held_.room().first(std::min(missing, held_.room().size()));
 }

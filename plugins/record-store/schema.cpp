@@ -143,7 +143,7 @@ constexpr std::string_view all_statements =
         "  server_name TEXT,\n"
         "  target TEXT,\n"
         "  record_number INTEGER")
-    "-- Approvals: one row for the request, one for the outcome.\n" BH_CHAINED(
+    "-- Approvals: one row for the request, one for the outcome, one if a grant ends early.\n" BH_CHAINED(
         "approvals",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"

@@ -392,8 +392,8 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// Opens the session's general stream. If one is already open, it is closed: the client has lost it,
-// even if the server has not yet detected this.
+// Opens the session's general stream, the event stream of a GET. If one is already open, it is
+// closed: the client is assumed to have lost it, even if the server has not detected this yet.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};

@@ -1,4 +1,4 @@
-// Counts events of this transport. `bulkhead status` shows the counters.
+// Counts events of this transport. `bulkhead status --json` shows the counters.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -25,10 +25,11 @@ class Counters {
   const bh_metric connections = make("vsock.connections");
   const bh_metric refused = make("vsock.peers_refused");         // not listed, or wrong local_token
   const bh_metric too_many = make("vsock.connections_refused");  // one of the limits is reached
-  const bh_metric frames = make("vsock.frames");
-  const bh_metric lines = make("vsock.lines");
+  const bh_metric frames = make("vsock.frames");                 // connections that use frames
+  const bh_metric lines = make("vsock.lines");                   // connections that use lines
   const bh_metric bad_frames = make("vsock.bad_frames");  // skipped; error response if possible
-  const bh_metric mixed_up = make("vsock.mixed_up");      // a request in a notification frame
+  const bh_metric mixed_up =
+      make("vsock.mixed_up");  // a request, or no JSON-RPC message, in a notification frame
   const bh_metric handed_off = make("vsock.handed_off");
   const bh_metric handoff_failed = make("vsock.handoff_failed");
   // Reasons for closing connections.

@@ -171,7 +171,7 @@ both('E05 the corporation\'s policy value overrides the user\'s, and with a lock
   const client = await t.http(gateway);
   assert.match((await call(client, 'local__a')).error.message, /tool_permissions\.local__a/);
   assert.ok((await call(client, 'local__b')).result);
-  assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is skipped: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so only that profile can define policies/);
+  assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is skipped: the corporation's profile has rules, policies or directives for them \(.*corp\.toml:1\), so only that profile can define policies/);
   // The file changes while the gateway is running.
   writeFileSync(gateway.config, `${servers}${theirs}# more\n`);
   const answer = await ask(gateway, 'POST', '/reload-config');

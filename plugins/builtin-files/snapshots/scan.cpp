@@ -74,7 +74,7 @@ class Scanner {
       if (names.size() % names_between_looks == names_between_looks - 1 && call.must_stop()) break;
       const std::string_view name = e->d_name;
       if (name == "." || name == ".." || is_temporary_name(name)) continue;
-      if (names.size() == max_scanned) break;
+      if (names.size() > max_scanned) break;  // entry() reports this
       names.emplace_back(name);
     }
     std::sort(names.begin(), names.end(),
@@ -86,7 +86,7 @@ class Scanner {
     if (call_.must_stop()) return fail("the call was cancelled or timed out");
     call_.report(static_cast<double>(out_->entries.size()), 0);
     if (out_->entries.size() == max_scanned) {
-      return fail("the workspace has more than 1,000,000 files, the limit for snapshots");
+      return fail("the workspace has more than 1,000,000 entries, the limit for snapshots");
     }
     struct stat s{};
     // Skips entries that were removed after the folder was read.

@@ -65,7 +65,8 @@ class Reader {
     return value;
   }
 
-  // Reads one value and its separator. Closes all containers that are complete after this value.
+  // Reads one value, or the head of a container, and appends it to the JSON after the separator
+  // that it needs. Then closes all containers that are complete.
   const char *next() {
     bool key = false;
     if (!open_.empty()) {
