@@ -45,7 +45,7 @@ struct ItemList {
   };
   // Names of the items that were skipped because of hidden characters (see mcp::hidden_character).
   // Each hidden character is written as \uXXXX. Holds at most max_left_out distinct names, each
-  // truncated after about max_shown_name bytes.
+  // truncated to at most max_shown_name bytes.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;

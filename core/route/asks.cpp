@@ -251,7 +251,7 @@ std::string Asks::refusal(mcp::Method method, Refusal why) {
     return R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
   }
   if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
-    return R"(,"error":{"code":-1,"message":"No client can be asked, or none answered in time"}})";
+    return R"(,"error":{"code":-1,"message":"No client's answer is available"}})";
   }
   return R"(,"error":{"code":-32601,"message":"Method not found"}})";
 }

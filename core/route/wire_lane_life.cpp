@@ -109,8 +109,8 @@ void WireLane::reopen() {
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) reconnects_.failed();
   if (lazy() && reconnects_.exhausted()) {
-    reason_ += " (for the third time in a row; calls no longer start the server: run ";
-    reason_ += "`bulkhead mcp restart " + upstream_.name() + "`)";
+    reason_ += " (for the third time in a row; calls no longer start the server until its ";
+    reason_ += "definition changes or it is restarted)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }

@@ -2,6 +2,7 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <initializer_list>
@@ -43,6 +44,8 @@ sock_filter answer(Answer a) {
   return plain(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
+static_assert(std::endian::native == std::endian::little);  // see Condition::high
+
 // Adds code that allows the call if all conditions hold. Otherwise, execution continues after the
 // added code.
 void add_all_of(Code &code, const AllOf &all) {
@@ -51,7 +54,7 @@ void add_all_of(Code &code, const AllOf &all) {
     // The code is generated from the last condition to the first, so the distance of each jump to
     // the end is already known.
     const std::size_t past = body.size() + 1;
-    const std::size_t half = condition->high ? sizeof(std::uint32_t) : 0;  // little-endian
+    const std::size_t half = condition->high ? sizeof(std::uint32_t) : 0;
     Code one{
         load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument + half)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));

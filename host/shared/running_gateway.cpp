@@ -115,7 +115,8 @@ std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const P
     search = find_running_gateway(profile);
   }
   if (!search.found && !search.reason.empty()) {
-    complain("starting the servers, because no running gateway can be used: " + search.reason);
+    complain("no running gateway can be used, so this command starts the servers itself: " +
+             search.reason);
   }
   if (search.found) report_unapproved(profile);
   return std::move(search.found);

@@ -23,8 +23,10 @@ bool rename_place(const Place &from, const Place &to, bool overwrite) noexcept {
                    to.name.c_str(), flags) == 0;
 }
 
-std::string move_problem(int error, const std::string &from, const std::string &to) {
-  switch (error) {
+std::string move_problem(int error, const std::string &from, const std::string &to,
+                         bool overwrite) {
+  // Some file systems report a folder that is not empty as EEXIST.
+  switch (overwrite && error == EEXIST ? ENOTEMPTY : error) {
     case ENOENT:
       return "there is no " + shown(from);
     case EEXIST:
@@ -113,7 +115,7 @@ std::string file_move(const Call &call) {
   if (!target.problem.empty()) return tool_kit::error_result(target.problem);
   const std::uint64_t size = size_of(source);
   if (!rename_place(source, target, overwrite)) {
-    return tool_kit::error_result(move_problem(errno, from, to));
+    return tool_kit::error_result(move_problem(errno, from, to, overwrite));
   }
   call.note("deleted", from, size);
   call.note("created", to, size);

@@ -460,7 +460,7 @@ test('a command waits for a gateway that is starting, and starts servers only wh
   const { stdout, stderr } = await execute(program, ['tools', '--json', '--config', config], { env, cwd: t.dir, timeout: 20_000 });
   assert.deepEqual(asked, ['/join', '/join', '/join']);
   assert.deepEqual(JSON.parse(stdout).tools.map((tool) => tool.name).sort(), names);
-  assert.match(stderr, /no running gateway can be used: the gateway with pid \d+: its configuration differs/);
+  assert.match(stderr, /no running gateway can be used, so this command starts the servers itself: the gateway with pid \d+: its configuration differs/);
   assert.doesNotMatch(stderr, /starting/);
 });
 
