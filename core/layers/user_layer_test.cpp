@@ -61,7 +61,7 @@ TEST_CASE("a tool list that is not a list is rejected, not ignored") {
     const auto text =
         added("", R"({"id":"a","command":"x","allowed_tools":)" + std::string(tools) + "}");
     if (!text.has_value()) continue;
-    const auto profile = load_profile({layer(*text)}, environment);
+    const auto profile = load_profile({layer(*text)}, environment({}));
     const auto *errors = std::get_if<std::vector<ProfileError>>(&profile);
     REQUIRE(errors != nullptr);
     CHECK(errors->front().path.find("allowTools") != std::string::npos);

@@ -351,7 +351,7 @@ TEST_CASE("a variable that is missing in several values of a server is reported 
         "the environment variable W_WEATHER_KEY is not set; set it to the value of "
         "${input:weather-key}; the environment variable W_KEY is not set; set it to the value of "
         "${input:w-key}; the environment variable NOT_SET is not set; set it, or write "
-        "${NOT_SET:-default}");
+        "${env:NOT_SET:-default}");
 }
 
 TEST_CASE("the settings of Codex and Zed are recognized, and `import` is suggested") {

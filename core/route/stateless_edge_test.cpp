@@ -295,6 +295,25 @@ TEST_CASE("a connection has at most limits.in_flight_per_session pending request
   CHECK(w.tools.calls.size() == 3);
 }
 
+TEST_CASE("a request that exceeds the total number of requests is rejected with that limit") {
+  Alone w;
+  w.profile.limits.sessions = 2;
+  w.start();
+  for (const char *id : {"1", "2", "3"}) {
+    w.got.clear();
+    w.ask(call(id));
+    if (!w.got.empty()) break;
+  }
+  CHECK(at(w.got, {"error", "code"}) == "-32603");
+  CHECK(w.has("limits.sessions = 2"));
+  CHECK_FALSE(w.has("limits.in_flight_per_session"));
+  w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, "{}");
+  w.reactor->poll(0);  // closes the session of the answered request
+  w.got.clear();
+  w.ask(call("4"));
+  CHECK(w.got.empty());
+}
+
 TEST_CASE("during shutdown, pending requests on connections receive responses with their ids") {
   Stateless w;
   w.ask(call("7"));

@@ -48,6 +48,10 @@ TEST_CASE("argument errors are reported") {
   CHECK(problem("3").find("not a valid JSON object") != std::string::npos);
   CHECK(problem("{").find("not a valid JSON object") != std::string::npos);
   CHECK(problem("{\"path\":\"\xFF\"}").find("not a valid JSON object") != std::string::npos);
+  std::string many = R"({"n":1)";
+  for (int i = 1; i < 64; ++i) many += ",\"a" + std::to_string(i) + "\":0";
+  CHECK(problem((many + "}").c_str()).find("64 arguments") == std::string::npos);
+  CHECK(problem((many + ",\"b\":0}").c_str()) == "there are more than 64 arguments");
   CHECK(problem(R"({"path":5})") == "the argument \"path\" must be a string");
   CHECK(problem(R"({"path":["a"]})") == "the argument \"path\" must be a string");
   CHECK(problem(R"({"path":{"a":{}}})") == "the argument \"path\" must be a string");
