@@ -82,8 +82,8 @@ struct ViewRequest {
   std::vector<std::string> homes;  // additional home directories whose secrets are hidden
   // Paths of services that the gateway's environment names (agents, session bus, runtime folder).
   std::vector<std::string> services;
-  std::string engine;  // the socket of the container engine that the environment names; or empty
-  std::string cache;   // an existing private folder of the server; empty: none
+  std::vector<std::string> engines;  // sockets of container engines that the environment names
+  std::string cache;                 // an existing private folder of the server; empty: none
   uid_t user = 0;
   // The gateway's own files and folders. They are hidden from every server, even if a definition
   // names them.

@@ -58,9 +58,7 @@ void find_services(ViewRequest *request) {
   for (const char *name : {"CONTAINER_HOST", "DOCKER_HOST"}) {
     constexpr std::string_view scheme = "unix://";
     const std::string_view host = variable(name);
-    std::vector<std::string> engine;
-    if (host.starts_with(scheme)) add_path(host.substr(scheme.size()), &engine);
-    if (!engine.empty()) request->engine = engine.front();
+    if (host.starts_with(scheme)) add_path(host.substr(scheme.size()), &request->engines);
   }
 }
 
@@ -74,7 +72,7 @@ std::vector<std::string> services_hidden_from(const ChildPolicy &policy,
   }
   if (is_container_client(policy)) return out;
   out.insert(out.end(), container_services().begin(), container_services().end());
-  if (!request.engine.empty()) out.push_back(request.engine);
+  out.insert(out.end(), request.engines.begin(), request.engines.end());
   return out;
 }
 
@@ -86,7 +84,7 @@ std::vector<std::string> services_visible_to(const ChildPolicy &policy,
   }
   if (!is_container_client(policy)) return out;
   out.insert(out.end(), container_services().begin(), container_services().end());
-  if (!request.engine.empty()) out.push_back(request.engine);
+  out.insert(out.end(), request.engines.begin(), request.engines.end());
   return out;
 }
 

@@ -274,7 +274,7 @@ TEST_CASE("the environment names services that are hidden") {
   ViewRequest request;
   find_services(&request);
   CHECK(request.services == std::vector<std::string>{"/run/user/7", "/run/a/bus", "/run/b"});
-  CHECK(request.engine == "/run/d.sock");
+  CHECK(request.engines == std::vector<std::string>{"/run/d.sock"});
   ChildPolicy policy;
   const auto hides = [&](const std::string &path) {
     const auto hidden = services_hidden_from(policy, request);
@@ -285,6 +285,24 @@ TEST_CASE("the environment names services that are hidden") {
   policy.command = "podman";
   CHECK_FALSE((hides("/run/d.sock") || hides("/run/docker.sock")));
   CHECK(hides("/run/b"));
+}
+
+TEST_CASE("the sockets of all container engines that the environment names are hidden") {
+  const Variable docker("DOCKER_HOST", "unix:///home/u/docker.sock"),
+      podman("CONTAINER_HOST", "unix:///home/u/podman.sock");
+  ViewRequest request;
+  find_services(&request);
+  for (const bool client : {false, true}) {
+    ChildPolicy policy;
+    policy.command = client ? "docker" : "npx";
+    const auto hidden = services_hidden_from(policy, request);
+    const auto visible = services_visible_to(policy, request);
+    for (const char *path : {"/home/u/docker.sock", "/home/u/podman.sock"}) {
+      INFO(path << " " << policy.command);
+      CHECK(std::count(hidden.begin(), hidden.end(), path) == (client ? 0 : 1));
+      CHECK(std::count(visible.begin(), visible.end(), path) == (client ? 1 : 0));
+    }
+  }
 }
 
 TEST_CASE("a variable of the gateway cannot hide a system folder") {
