@@ -90,11 +90,15 @@ void hide_unused_transports(Profile &profile) {
 }
 
 void give_launchers_time(Profile &profile) {
-  const bool is_set = profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms;
+  const bool is_set =
+      std::any_of(profile.shown.begin(), profile.shown.end(), [](const Profile::Shown &shown) {
+        return shown.path == "limits.connect_timeout_ms" && shown.origin.layer != "default";
+      });
   if (is_set) return;
   for (ServerDef &def : profile.servers) {
     if (!def.connect_timeout_ms && downloads_first(def.command)) {
-      def.connect_timeout_ms = launcher_connect_ms;
+      def.connect_timeout_ms =
+          std::min<std::uint64_t>(launcher_connect_ms, profile.limits.timeout_ceiling_ms);
     }
   }
 }

@@ -77,8 +77,13 @@ TEST_CASE("a file's servers replace the builtin servers but not the transport") 
 }
 
 TEST_CASE("a connect timeout in the file applies to all servers") {
-  Setting setting("[limits]\nconnect_timeout_ms = 7000\n[mcpServers.a]\ncommand = \"npx\"\n");
-  CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
+  const std::string server = "[mcpServers.a]\ncommand = \"npx\"\n";
+  for (const char *time : {"7000", "10000"}) {  // the second is the default
+    Setting setting(std::string("[limits]\nconnect_timeout_ms = ") + time + "\n" + server);
+    CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
+  }
+  Setting setting("[limits]\ntimeout_ceiling_ms = 60000\n" + server);
+  CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == 60'000);
 }
 
 TEST_CASE("--listen applies to the HTTP transport, whatever its name") {
