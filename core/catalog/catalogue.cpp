@@ -138,10 +138,15 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   if (items == nullptr) return;
   Map &map = maps_[k];
   std::string scratch, text;
-  for (const std::string &name : items->left_out) {
+  const auto note = [&](const std::string &name, const std::string &why) {
     note_collision(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
-                   std::string(from.server) + "\" is not offered: its " +
-                   std::string(facts(kind).key) + " contains control or invisible characters");
+                   std::string(from.server) + "\" is not offered: " + why);
+  };
+  for (const std::string &name : items->left_out) {
+    note(name, "its " + std::string(facts(kind).key) + " contains control or invisible characters");
+  }
+  for (const std::string &name : items->ambiguous) {
+    note(name, "two of its members have the same name (ignoring case)");
   }
   for (std::uint32_t number = 0; number < items->items.size(); ++number) {
     const auto &item = items->items[number];

@@ -8,6 +8,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/description_audit.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
 
 namespace bulkhead {
@@ -62,11 +63,21 @@ std::string without_hidden(std::string_view name) {
   return std::string(bh::cut_text(out, ItemList::max_shown_name));
 }
 
-void note_left_out(std::string_view name, ItemList *list) {
-  if (list->left_out.size() >= ItemList::max_left_out) return;
+void note_name(std::string_view name, std::vector<std::string> *names) {
+  if (names->size() >= ItemList::max_left_out) return;
   std::string shown = without_hidden(name);
-  const auto at = std::find(list->left_out.begin(), list->left_out.end(), shown);
-  if (at == list->left_out.end()) list->left_out.push_back(std::move(shown));
+  if (std::find(names->begin(), names->end(), shown) == names->end()) {
+    names->push_back(std::move(shown));
+  }
+}
+
+bool is_ambiguous(std::string_view item) {
+  std::vector<std::uint64_t> names;
+  mcp::for_each_member(item, [&](std::string_view key, std::string_view) {
+    names.push_back(mcp::json::folded_hash_slow(key.substr(1, key.size() - 2)));
+  });
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
 struct Appending {
@@ -86,7 +97,11 @@ bool append_item(void *arg, std::string_view raw) {
   const std::string_view name = mcp::unquote(key, &a.scratch);
   if (a.kind == ItemKind::tool && hidden(a.definition, name)) return true;
   if (has_hidden(name)) {
-    note_left_out(name, a.out);
+    note_name(name, &a.out->left_out);
+    return true;
+  }
+  if (is_ambiguous(raw)) {
+    note_name(name, &a.out->ambiguous);
     return true;
   }
   if (a.out->items.size() >= a.limits.items_per_server ||
@@ -184,6 +199,7 @@ bool remove_items(ItemList *list, const std::function<bool(const ItemList::Item 
   }
   if (kept.items.size() == list->items.size()) return false;
   kept.left_out = std::move(list->left_out);
+  kept.ambiguous = std::move(list->ambiguous);
   *list = std::move(kept);
   return true;
 }

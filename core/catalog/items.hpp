@@ -50,17 +50,20 @@ struct ItemList {
   std::string bytes;
   std::vector<Item> items;
   std::vector<std::string> left_out;
+  // The same for items with members whose names are equal, ignoring case: programs that read such
+  // an item disagree about its name and its other values.
+  std::vector<std::string> ambiguous;
 
   bool operator==(const ItemList &other) const {
-    return bytes == other.bytes && left_out == other.left_out;
+    return bytes == other.bytes && left_out == other.left_out && ambiguous == other.ambiguous;
   }
 };
 
 // Appends the items of one list result (validated JSON). Returns the next cursor token with its
 // quotes, or nullopt on the last page. Items without a name, and tools that the allow and deny
 // lists hide, are skipped. Items with hidden characters in their names are skipped and added to
-// `left_out`. Returns BH_E_LIMIT if a limit of the profile is exceeded, and BH_E_PROTOCOL if the
-// result has no array of items.
+// `left_out`, and those with two members of the same name to `ambiguous`. Returns BH_E_LIMIT if a
+// limit of the profile is exceeded, and BH_E_PROTOCOL if the result has no array of items.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);

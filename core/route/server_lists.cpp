@@ -134,7 +134,9 @@ void ServerLists::finish(ItemKind kind, bool ok) {
   }
   if (ok && !(items == listing.incoming)) {
     for (const std::string &text : removed) host_.log(BH_LOG_WARN, wire_.about(text));
-    if (items.left_out != listing.incoming.left_out) report_left_out(kind, listing.incoming);
+    const bool others = items.left_out != listing.incoming.left_out ||
+                        items.ambiguous != listing.incoming.ambiguous;
+    if (others) report_left_out(kind, listing.incoming);
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
     items.items.shrink_to_fit();
@@ -156,11 +158,15 @@ void ServerLists::finish(ItemKind kind, bool ok) {
 
 // Logs only the first name, because the status contains all of them ("not offered").
 void ServerLists::report_left_out(ItemKind kind, const ItemList &list) const {
-  if (list.left_out.empty()) return;
-  host_.log(BH_LOG_WARN, wire_.about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
-                                     "\" is not offered: its " + std::string(facts(kind).key) +
-                                     " contains control or invisible characters (" +
-                                     std::to_string(list.left_out.size()) + " in total)"));
+  const auto report = [&](const std::vector<std::string> &names, const std::string &why) {
+    if (names.empty()) return;
+    host_.log(BH_LOG_WARN, wire_.about(std::string(facts(kind).noun) + " \"" + names.front() +
+                                       "\" is not offered: " + why + " (" +
+                                       std::to_string(names.size()) + " in total)"));
+  };
+  report(list.left_out,
+         "its " + std::string(facts(kind).key) + " contains control or invisible characters");
+  report(list.ambiguous, "two of its members have the same name (ignoring case)");
 }
 
 void ServerLists::changed(ItemKind kind) {

@@ -30,6 +30,23 @@ TEST_CASE("without a matching rule, the profile's default decides") {
   CHECK(none.set.needs == 0);
 }
 
+TEST_CASE("a call is rejected if a rule reads a definition that programs read differently") {
+  World w(rules(R"j({
+    "hint": {"on": "mcp.request", "if": "mcp.tool.annotations.destructiveHint == true", "decision": "block"},
+    "text": {"on": "mcp.request", "if": "mcp.tool.description.contains('EVIL')", "decision": "block"}
+  })j"));
+  Call c = call("s", "x", "{}");
+  for (const char *members :
+       {R"("annotations":{"destructiveHint":true,"destructiveHint":false})",
+        R"("description":"EVIL","inputSchema":{"type":"object","type":"object"})"}) {
+    INFO(members);
+    c.definition = std::string(R"({"name":"x",)") + members + "}";
+    CHECK(w.decide(c) == "block security.mcp.evaluation_error");
+  }
+  c.definition = R"({"name":"x","annotations":{"destructiveHint":false},"description":"good"})";
+  CHECK(w.decide(c) == "allow");
+}
+
 TEST_CASE("every root has the value from the call") {
   Call c = call("github", "delete", R"({"path": "/etc/passwd", "n": 3, "tags": ["a", "b"]})");
   c.meta = R"({"trace": "t1"})";

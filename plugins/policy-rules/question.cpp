@@ -134,8 +134,13 @@ void Question::fill_beside() {
 }
 
 void Question::fill_definition() {
-  const bool good = !call_->definition.empty() && definition_.parse(call_->definition) == nullptr;
-  const rapidjson::Value &item = good ? definition_.value() : empty_object();
+  const bool known = !call_->definition.empty();
+  if (known && definition_.parse(call_->definition) != nullptr) {
+    const char *fault = "the tool's definition cannot be evaluated";
+    values_[kAnnotations] = values_[kDescription] = Value::error(fault);
+    return;
+  }
+  const rapidjson::Value &item = known ? definition_.value() : empty_object();
   const rapidjson::Value *annotations = member(item, "annotations");
   const rapidjson::Value *description = member(item, "description");
   const bool object = annotations != nullptr && annotations->IsObject();
