@@ -32,7 +32,8 @@ TEST_CASE("without a matching rule, the profile's default decides") {
 
 TEST_CASE("a call is rejected if a rule reads a definition that programs read differently") {
   World w(rules(R"j({
-    "hint": {"on": "mcp.request", "if": "mcp.tool.annotations.destructiveHint == true", "decision": "block"},
+    "hint": {"on": "mcp.request", "if": "has(mcp.tool.annotations.destructiveHint) && mcp.tool.annotations.destructiveHint",
+             "decision": "block"},
     "text": {"on": "mcp.request", "if": "mcp.tool.description.contains('EVIL')", "decision": "block"}
   })j"));
   Call c = call("s", "x", "{}");
