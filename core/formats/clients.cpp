@@ -167,8 +167,7 @@ bool read_client_file(const std::string &path, Node *out, std::string *error) {
   if (path.ends_with(".yaml") || path.ends_with(".yml")) {
     *error =
         "YAML is not supported: copy the servers to the \"mcpServers\" object of a .json file in "
-        "the "
-        "folder .continue/mcpServers";
+        "the folder .continue/mcpServers";
     return false;
   }
   auto text = read_whole(path, kClientBytes, true);

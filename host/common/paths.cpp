@@ -151,10 +151,8 @@ void remove_parent_steps_from_environment() {
     const std::string path = absolute_env(name);
     if (path.empty()) continue;
     // If a folder is missing, a link that is created later must not have an effect either.
-    const std::string known = without_parent_steps(path);
-    const std::filesystem::path parts(known);
-    const bool left = std::find(parts.begin(), parts.end(), "..") != parts.end();
-    ::setenv(name, left ? parts.lexically_normal().c_str() : known.c_str(), 1);
+    const std::filesystem::path known = without_parent_steps(path);
+    ::setenv(name, known.lexically_normal().c_str(), 1);
   }
 }
 

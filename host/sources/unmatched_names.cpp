@@ -171,7 +171,7 @@ class Search {
       if (const auto original = listed_name(tool)) {
         add(file_, line_of(path), path,
             shown_name(tool) +
-                " is the name that clients see; rules match the tool's name on the " + "server, " +
+                " is the name that clients see; rules match the tool's name on the server, " +
                 shown_name(*original));
       } else if (!possible) {
         no_tool(file_, line_of(path), path, subjects, tool);
