@@ -1,7 +1,10 @@
 #include "profile/policy_mark.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
 #include <map>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +20,23 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
+// Returns true if the node contains a string under a name that suggests a credential.
+bool has_credential(const Node &node) {
+  for (const Member &member : node.members) {
+    if (member.value.kind == Kind::string && credential_name(member.name)) return true;
+    if (has_credential(member.value)) return true;
+  }
+  return std::any_of(node.items.begin(), node.items.end(), has_credential);
+}
+
+// Returns true if a string in the node contains an unexpanded reference.
+bool has_reference(const Node &node) {
+  if (node.kind == Kind::string && node.text.find("${") != std::string::npos) return true;
+  return std::any_of(node.members.begin(), node.members.end(),
+                     [](const Member &member) { return has_reference(member.value); }) ||
+         std::any_of(node.items.begin(), node.items.end(), has_reference);
+}
+
 // Appends the node in a canonical form. The members of objects are sorted by name, so that their
 // order in the file does not matter. kProfileDepth limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
@@ -28,12 +48,7 @@ void append_canonical(std::string &out, const Node &node) {
     out += '{';
     for (const Member *member : members) {
       append_json_string(out, member->name);
-      const bool hidden = member->value.kind == Kind::string && credential_name(member->name);
-      if (hidden) {
-        append_json_string(out, kMask);
-      } else {
-        append_canonical(out, member->value);
-      }
+      append_canonical(out, member->value);
     }
     out += '}';
   } else if (node.kind == Kind::array) {
@@ -56,10 +71,11 @@ std::string canonical(const Node &node) {
 }
 
 // The configuration of one policy: its rules and settings by path, and the plugin's own keys as
-// text.
+// text. It may contain credentials.
 struct Contents {
   std::map<std::string, std::string> rules, settings;
   std::string own;
+  bool credentials = false, references = false;  // what the strings contain
 };
 
 class Reader {
@@ -129,8 +145,11 @@ Contents contents_of(const PluginUse &use) {
   Node config;
   if (parse_json(layers[0], 0, options, &config, diagnostics)) {
     Reader(&out).read(config);
+    out.credentials = has_credential(config);
+    out.references = has_reference(config);
   } else {
     out.own = use.config_json;
+    out.credentials = true;
   }
   return out;
 }
@@ -153,20 +172,41 @@ void append_entries(std::string &out, const std::map<std::string, std::string> &
   out += '\n';
 }
 
+// Returns the digest of text that contains credentials. Testing a guess takes several milliseconds
+// and 8 MiB of memory, because the digest is written to records, and a password may be short. The
+// salt is constant, because processes compare their digests.
+std::string slow_digest(const std::string &text) {
+  static_assert(crypto_pwhash_SALTBYTES == 16);
+  constexpr unsigned char salt[17] = "bulkhead policy1";
+  const std::string whole = blake3_hex(text);
+  std::string bytes(kDigestDigits / 2, '\0'), out(kDigestDigits + 1, '\0');
+  auto *to = reinterpret_cast<unsigned char *>(bytes.data());
+  if (sodium_init() < 0 ||
+      crypto_pwhash(to, bytes.size(), whole.data(), whole.size(), salt, crypto_pwhash_OPSLIMIT_MIN,
+                    crypto_pwhash_MEMLIMIT_MIN, crypto_pwhash_ALG_ARGON2ID13) != 0) {
+    throw std::bad_alloc();  // the only possible cause
+  }
+  sodium_bin2hex(out.data(), out.size(), to, bytes.size());
+  out.pop_back();
+  return out;
+}
+
 PolicyMark mark_of(const std::vector<PluginUse> &policies) {
   PolicyMark mark;
   mark.generation = 1;
   std::string all;
+  bool credentials = false;
   for (const PluginUse &use : policies) {
     const Contents contents = contents_of(use);
     all += terms_of(use) + contents.own + '\n';
     append_entries(all, contents.rules);
     append_entries(all, contents.settings);
+    credentials = credentials || contents.credentials;
     // The rules are not added up, because the policies all receive the same rules (or none, if they
     // have rules = false).
     mark.rules = std::max(mark.rules, static_cast<std::uint32_t>(contents.rules.size()));
   }
-  mark.digest = blake3_hex(all).substr(0, kDigestDigits);
+  mark.digest = credentials ? slow_digest(all) : blake3_hex(all).substr(0, kDigestDigits);
   return mark;
 }
 
@@ -223,6 +263,11 @@ void compare_policy(const PluginUse &was, const PluginUse &is, std::vector<std::
 
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies) {
   return mark_of(policies);
+}
+
+bool has_unexpanded_reference(const std::vector<PluginUse> &policies) {
+  return std::any_of(policies.begin(), policies.end(),
+                     [](const PluginUse &use) { return contents_of(use).references; });
 }
 
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,

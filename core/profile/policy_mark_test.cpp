@@ -85,10 +85,40 @@ TEST_CASE("changes of a policy itself are listed") {
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }
 
-TEST_CASE("a digest does not cover policy credentials") {
-  const std::string use = "[policies.default]\nplugin = \"judge\"\ntoken = ";
-  CHECK(first_policy_mark(policies(use + "\"one\"\n")).digest ==
-        first_policy_mark(policies(use + "\"two\"\n")).digest);
+TEST_CASE("a digest covers keys whose names suggest a credential") {
+  const std::string use = "[policies.default]\nplugin = \"judge\"\n";
+  // A plugin's own tables may be keyed by tool names, and a rule may be named after what it
+  // protects.
+  for (const std::string key :
+       {"token", "permissions.vault__get_token", "corp.permissions.read_secret"}) {
+    INFO(key);
+    const std::string was = use + key + " = \"allow\"\n", is = use + key + " = \"block\"\n";
+    CHECK(first_policy_mark(policies(was)).digest.size() == 32);
+    CHECK(first_policy_mark(policies(was)).digest == first_policy_mark(policies(was)).digest);
+    CHECK(changes(was, is) == Lines{"policies.default: configuration changed"});
+  }
+  const std::string rule = "[security.rules.mcp.a]\nsecret = ";
+  CHECK(changes(rule + "\"x\"\n", rule + "\"y\"\n") == Lines{"1 rule changed"});
+  const std::string list = "[default.keep_token]\ndecision = ";
+  CHECK(changes(list + "\"allow\"\n", list + "\"block\"\n") == Lines{"1 rule changed"});
+}
+
+TEST_CASE("a digest does not depend on the order of keys, also if there are credentials") {
+  const std::string use = "[policies.default]\nplugin = \"judge\"\n";
+  const PolicyMark one = first_policy_mark(policies(use + "token = \"t\"\nurl = \"u\"\n"));
+  CHECK(first_policy_mark(policies(use + "url = \"u\"\ntoken = \"t\"\n")).digest == one.digest);
+  CHECK(first_policy_mark(policies(use + "token = \"t\"\n")).digest != one.digest);
+}
+
+TEST_CASE("an unexpanded reference in a policy is reported") {
+  const std::string use = "[policies.default]\nplugin = \"judge\"\n";
+  std::vector<PluginUse> with = policies(use + "headers = { Authorization = \"x\" }\n");
+  CHECK_FALSE(has_unexpanded_reference(with));
+  with[0].config_json = R"({"headers":{"Authorization":"Bearer ${env:TOKEN}"}})";
+  CHECK(has_unexpanded_reference(with));
+  with[0].config_json = R"({"lists":["a",["${env:TOKEN}"]]})";
+  CHECK(has_unexpanded_reference(with));
+  CHECK_FALSE(has_unexpanded_reference({}));
 }
 
 TEST_CASE(

@@ -17,6 +17,7 @@
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "profile/policy_mark.hpp"
 #include "sources/unmatched_names.hpp"
 
 namespace bulkhead::program {
@@ -129,6 +130,12 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
 }
 
+std::string running_text(const ProfilePolicies &policies,
+                         const std::vector<RunningPolicy> &running) {
+  return describe_running(running, policies.mark(),
+                          has_unexpanded_reference(policies.profile().policies));
+}
+
 }  // namespace
 
 int run_policy_check(const Arguments &arguments) {
@@ -145,7 +152,7 @@ int run_policy_check(const Arguments &arguments) {
   for (const std::string &line : unmatched_names(policies.profile())) {
     out += "warning: " + printable(tilde(line)) + "\n";
   }
-  out += describe_running(running_policies(policies.file(), policies.mark()), policies.mark());
+  out += running_text(policies, running_policies(policies.file(), policies.mark()));
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
@@ -164,7 +171,7 @@ int run_policy_explain(const Arguments &arguments) {
     out = with_context(*said, call->notes, running) + '\n';
   } else {
     for (const std::string &note : call->notes) out += "note: " + note + "\n";
-    out += explained_text(*said) + describe_running(running, policies.mark());
+    out += explained_text(*said) + running_text(policies, running);
   }
   return write_stdout(out) ? exit_ok : exit_failed;
 }

@@ -48,12 +48,17 @@ std::vector<RunningPolicy> running_policies(const std::string &file, const Polic
   return out;
 }
 
-std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark) {
+std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark,
+                             bool unset) {
   std::string out;
   for (const RunningPolicy &one : running) {
     out += "the running gateway (pid " + std::to_string(one.pid) + ") ";
     if (one.same) {
       out += "has these rules in force";
+    } else if (unset && one.mark.rules == mark.rules) {
+      out +=
+          "cannot be compared with the files: they use an environment variable that is not set "
+          "here. Set it, or run `bulkhead reload` to apply the rules in the files";
     } else {
       out += "has DIFFERENT rules in force: " + count_text(one.mark.rules) +
              ", while the files have " + count_text(mark.rules) +

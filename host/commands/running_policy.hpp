@@ -22,8 +22,10 @@ struct RunningPolicy {
 // profile.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 
-// Returns a line for each gateway.
-std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark);
+// Returns a line for each gateway. `unset` is true if a variable that the policies use is not set
+// in this process, so that digests cannot be compared.
+std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark,
+                             bool unset);
 // Returns a JSON array with an object for each gateway: "pid", "generation", "rules", "digest" and
 // "same".
 std::string running_json(const std::vector<RunningPolicy> &running);

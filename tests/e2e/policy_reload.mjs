@@ -392,6 +392,42 @@ both('policy check and explain compare with each running gateway of this profile
   expect([true, true]);
 });
 
+const checked = (gateway, env = {}) => {
+  const done = spawnSync(program, ['policy', 'check', 'gateway.toml'], { env: { ...gateway.env(), ...env }, cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+  assert.equal(done.status, 0, show(done));
+  return done.stdout;
+};
+
+// Fault: the digest does not cover values under names like "get_token", so that another rule looks as
+// if it were in force.
+both('reload and policy check report another decision for a tool whose name contains "token"', async (t, args) => {
+  const lists = (decision) => `${servers()}[policies.default]\nplugin = "policy-lists"\ntool_permissions = { local__get_token = "${decision}", local__x_secret = "allow" }\n`;
+  const gateway = await t.gateway(lists('allow'), { args });
+  assert.match(checked(gateway), /has these rules in force/);
+  const before = (await statusOf(gateway)).policy;
+  write(gateway, lists('block'));
+  assert.match(checked(gateway), /has DIFFERENT rules in force/);
+  const done = reload(gateway);
+  assert.equal(done.code, 0, show(done));
+  assert.match(done.out, /policies\.default: configuration changed, in force/);
+  const after = (await statusOf(gateway)).policy;
+  assert.equal(after.generation, before.generation + 1);
+  assert.notEqual(after.digest, before.digest);
+  assert.match(checked(gateway), /has these rules in force/);
+});
+
+both('policy check does not compare policies that use a variable that is unset', async (t, args) => {
+  const policy = '[policies.default]\nplugin = "policy-rules"\n[policies.pdp]\nplugin = "policy-http"\nrules = false\nurl = "http://127.0.0.1:9/"\nheaders = { Authorization = "Bearer ${env:PDP_TOKEN}" }\n';
+  const gateway = await t.gateway(servers() + policy, { args, env: { PDP_TOKEN: 'one' } });
+  assert.match(checked(gateway, { PDP_TOKEN: 'one' }), /has these rules in force/);
+  assert.match(checked(gateway, { PDP_TOKEN: 'two' }), /has DIFFERENT rules in force/);
+  const unset = checked(gateway, { PDP_TOKEN: undefined });
+  assert.match(unset, /cannot be compared with the files: they use an environment variable that is not set here/);
+  assert.doesNotMatch(unset, /DIFFERENT/);
+  write(gateway, servers() + policy + rule('one', 'a'));
+  assert.match(checked(gateway, { PDP_TOKEN: undefined }), /has DIFFERENT rules in force: 0 rules, while the files have 1 rule/);
+});
+
 // Fault: check and explain assume that the rules in the files are in force.
 both('policy check and explain report a running gateway of this profile with other rules', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
