@@ -125,6 +125,22 @@ TEST_CASE("every root has the value from the call") {
   CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool name, not a URI
 }
 
+TEST_CASE("a rule that reads the normalized form of an ambiguous URI blocks the request") {
+  World below_srv(rules(R"j({"r": {"on": "mcp.request", "decision": "allow",
+      "if": "mcp.request.uri_normalized.startsWith('file:///srv/')"},
+      "z": {"on": "mcp.request", "decision": "block", "priority": 900, "if": "true"}})j"));
+  Call read = call("files", "file:///srv/a#b");
+  read.method = "resources/read";
+  CHECK(below_srv.decide(read) == "allow r");
+  for (const char *uri : {"file:///srv/a#/../../b", "file:///srv/a?/%2e./../b"}) {
+    INFO(uri);
+    read.name = uri;
+    CHECK(below_srv.decide(read) == "block security.mcp.evaluation_error");
+  }
+  read.name = "file:///srv//../b";
+  CHECK(below_srv.decide(read) == "block z");
+}
+
 TEST_CASE("rules that read members without has() cause warnings") {
   const auto warnings = [](const std::string &on, const std::string &condition) {
     const RuleSet set = good(rules("{\"r\": {\"on\": \"" + on +

@@ -189,7 +189,9 @@ void Question::fill(std::uint64_t slots) {
   if ((slots & bit(kUriNormalized)) != 0) {
     const std::string_view uri = values_[kUri].text();
     uri_normalized_ = uri.empty() ? std::string() : normalized_uri(uri);
-    values_[kUriNormalized] = Value::string(uri_normalized_);
+    values_[kUriNormalized] = is_ambiguous_uri(uri)
+                                  ? Value::error("the URI of a file has \"..\" after '?' or '#'")
+                                  : Value::string(uri_normalized_);
   }
   if ((slots & bit(kTime)) != 0) {
     const std::uint64_t now = unix_ms_();

@@ -82,6 +82,16 @@ std::string without_doubled_slashes(std::string path) {
   return path;
 }
 
+bool has_parent_segment(std::string_view path) noexcept {
+  for (bool more = true; more;) {
+    const std::size_t end = path.find('/');
+    if (path.substr(0, end) == "..") return true;
+    more = end != std::string_view::npos;
+    path = more ? path.substr(end + 1) : std::string_view{};
+  }
+  return false;
+}
+
 std::string_view without_blanks(std::string_view text) {
   const auto blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -137,12 +147,28 @@ std::string ipv6_of(std::string name) {
   return "[" + std::string(text) + "]";
 }
 
+// Replaces each part of the name that is "0x" with "0". The URL standard permits both notations,
+// inet_aton() only the second.
+std::string without_empty_hex(std::string_view name) {
+  std::string out;
+  for (bool more = true; more;) {
+    const std::size_t end = name.find('.');
+    const std::string_view part = name.substr(0, end);
+    more = end != std::string_view::npos;
+    name = more ? name.substr(end + 1) : std::string_view{};
+    out.append(part == "0x" ? part.substr(0, 1) : part);
+    if (more) out += '.';
+  }
+  return out;
+}
+
 // Returns the canonical form of an IPv4 address, such as 127.0.0.1 for 2130706433 or 0x7f.1.
 // Returns all other names unchanged.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
-  if (name.empty() || !bh::is_digit(name[0]) || inet_aton(name.c_str(), &address) == 0 ||
+  if (name.empty() || !bh::is_digit(name[0]) ||
+      inet_aton(without_empty_hex(name).c_str(), &address) == 0 ||
       inet_ntop(AF_INET, &address, text, sizeof text) == nullptr)
     return name;
   return text;
@@ -212,8 +238,13 @@ std::string path_of(std::string_view raw, const Special *special) {
   if (special == nullptr) return without_dots(escaped_once(path));
   std::replace(path.begin(), path.end(), '\\', '/');
   if (!path.starts_with('/')) path.insert(path.begin(), '/');
-  path = without_dots(escaped_once(path));
-  return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
+  path = escaped_once(path);
+  if (!is_file(special)) return without_dots(path);
+  // File systems ignore repeated slashes before they resolve "..", and many programs ignore a slash
+  // at the end.
+  path = without_dots(without_doubled_slashes(std::move(path)));
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
 }
 
 // Returns the query, such as "?x". Returns an empty string if the query is empty or the scheme is
@@ -224,6 +255,17 @@ std::string query_of(std::string_view rest, const Special *special) {
 }
 
 }  // namespace
+
+bool is_ambiguous_uri(std::string_view uri) {
+  const std::string clean = cleaned(uri);
+  const std::size_t tail = clean.find_first_of("?#");
+  const std::size_t colon = scheme_end(clean);
+  if (tail == std::string::npos || colon == std::string_view::npos || tail < colon) return false;
+  if (!is_file(special_of(bh::lowered(std::string_view(clean).substr(0, colon))))) return false;
+  std::string text = clean.substr(tail + 1);
+  std::replace(text.begin(), text.end(), '\\', '/');
+  return has_parent_segment(escaped_once(text));
+}
 
 std::string normalized_uri(std::string_view uri) {
   const std::string clean = cleaned(uri);

@@ -36,8 +36,11 @@ TEST_CASE("URIs that are equivalent according to RFC 3986 have the same normaliz
          {"file:///a/%2e%2E/etc/passwd", "file:///etc/passwd"},
          {"file:///../../etc", "file:///etc"},
          {"file:///etc/..", "file:///"},
-         {"file:///etc/.", "file:///etc/"},
-         {"file:///a/b/../", "file:///a/"},
+         {"file:///etc/.", "file:///etc"},
+         {"file:///a/b/../", "file:///a"},
+         {"file:///a/b/", "file:///a/b"},
+         {"file:///a/b/./", "file:///a/b"},
+         {"http://h/a/b/./", "http://h/a/b/"},
          {"file:///etc%2fpasswd", "file:///etc%2Fpasswd"},
          {"file:///%252e%252e/x", "file:///%252e%252e/x"},
          {"file://Server/A", "file://server/A"},
@@ -69,7 +72,9 @@ TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") 
          {"file:/etc/passwd", "file:///etc/passwd"},
          {"file:etc/passwd", "file:///etc/passwd"},
          {"file:////etc//passwd", "file:///etc/passwd"},
-         {"file:///a//../b", "file:///a/b"},
+         {"file:///a//../b", "file:///b"},
+         {"file:///a/%2e//..//b//", "file:///b"},
+         {"http://h/a//../b", "http://h/a/b"},
          {"http:\\\\example.com\\a", "http://example.com/a"},
          {"http:/example.com/a", "http://example.com/a"},
          {"http:example.com/a", "http://example.com/a"},
@@ -84,6 +89,9 @@ TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") 
          {"http://2130706433/", "http://127.0.0.1/"},
          {"http://0x7f.1/", "http://127.0.0.1/"},
          {"http://0177.0.0.01/", "http://127.0.0.1/"},
+         {"http://0x7f.0x.0X.0x1/", "http://127.0.0.1/"},
+         {"http://0x/", "http://0.0.0.0/"},
+         {"http://0xy/", "http://0xy/"},
          {"http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"},
          {"http://[::1/", "http://[::1/"},
          {"memo://127.1", "memo://127.1"},
@@ -124,6 +132,21 @@ TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") 
          {"file:///%4%31", "file:///%2541"},
          {"file:///%00\x7f", "file:///%00%7F"},
          {"file:///a+b%2bc", "file:///a+b%2Bc"}});
+}
+
+TEST_CASE("a file URI is ambiguous if its query or fragment has parent segments") {
+  for (const char *uri :
+       {"file:///a#/../../b", "file:///a?/../../b", "file:///a?x=1/..", "FILE:/a#\\..\\b",
+        "file:///a#/%2E./b", "file:///a#/.%2e", "file:///a#/.\t./b"}) {
+    INFO(uri);
+    CHECK(bulkhead::rules::is_ambiguous_uri(uri));
+  }
+  for (const char *uri :
+       {"file:///a/../b", "file:///a#b..", "file:///a?..b", "file:///a#.../b", "file:///a#",
+        "http://h/a?/../b", "memo://a#/../b", "/a#/../b", "", "#/.."}) {
+    INFO(uri);
+    CHECK_FALSE(bulkhead::rules::is_ambiguous_uri(uri));
+  }
 }
 
 TEST_CASE("normalizing is idempotent") {
