@@ -283,7 +283,11 @@ Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
     if (!text.substr(from).starts_with(quote)) continue;
     from += quote.size();
     to = text.substr(from, longest_quoted).find(quote);
-    if (to != text.npos) to += from;
+    if (to != text.npos) {
+      to += from;
+    } else if (text.size() - from < longest_quoted) {
+      to = text.size();  // truncated
+    }
     break;
   }
   if (to == text.npos) to = text.find_first_of(" \t\r\n\"'\\&;,<>(){}[]", from);
@@ -492,14 +496,16 @@ class Look {
     return text.size();
   }
 
-  // Decodes [begin, end) and masks the decoded text. Percent escapes are decoded separately,
-  // because an encoded quotation mark must not change how the surrounding JSON is parsed.
+  // Decodes [begin, end) and masks the decoded text. Masks all of it if that would exceed a limit.
+  // Percent escapes are decoded separately, because an encoded quotation mark must not change how
+  // the surrounding JSON is parsed.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
-    if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
       const auto below = Decoded::of(out->text().substr(begin, end - begin), kind);
       if (!below) continue;
-      if (below->text().size() > left_) return;
+      if (layer == max_layers || below->text().size() > left_) {
+        return out->replace(begin, end, mask);
+      }
       left_ -= below->text().size();
       Masked inside(below->text());
       text(layer + 1, &inside);
@@ -561,12 +567,25 @@ std::size_t half_escape(std::string_view text) noexcept {
   return 0;
 }
 
-// Returns the position at which the last word of the text starts.
+// If the text ends within the password of a URL, returns the position of the password. Otherwise,
+// returns the size of the text. A port is also returned, because the text may end before the '@'.
+std::size_t cut_password(std::string_view text) noexcept {
+  std::size_t from = 0;
+  for (const std::string_view start : {url_begin, escaped_url_begin}) {
+    const std::size_t at = text.rfind(start);
+    if (at != text.npos) from = std::max(from, at + start.size());
+  }
+  const std::size_t colon = text.find(':', from);
+  const bool cut = text.find_first_of("/?#\"\\@ ", from) == text.npos;
+  return from != 0 && colon != text.npos && cut ? colon + 1 : text.size();
+}
+
+// Returns the position at which the last word of the text starts, or the password of a URL.
 std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
   while (n < std::min(most, text.size()) && is_token_char(text[text.size() - 1 - n])) ++n;
-  return text.size() - n;
+  return std::min(text.size() - n, cut_password(text));
 }
 
 }  // namespace

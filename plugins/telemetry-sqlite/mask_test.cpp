@@ -133,15 +133,15 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 // Without no_jwt, masking one of these texts would take half a minute.
 TEST_CASE("large texts of credential prefixes are masked in linear time") {
   constexpr std::size_t large = 256u << 10;
-  for (const std::string_view one :
-       {"eyJ-", "eyJ/eyJ+", "sk-", "x sk-", "Bearer ", "-----BEGIN ", "-----BEGIN PRIVATE KEY ",
-        "://", R"(:\/\/)", "://a:", "ghp_ ", "\\\\", "\\\"", "=",
-        "x=", "passwor=", "eyJ-=", "password='"}) {
+  for (const std::string_view one : {"eyJ-", "eyJ/eyJ+", "sk-", "x sk-", "Bearer ", "-----BEGIN ",
+                                     "-----BEGIN PRIVATE KEY ", "://", R"(:\/\/)", "://a:", "ghp_ ",
+                                     "\\\"", "=", "x=", "passwor=", "eyJ-=", "password='"}) {
     INFO(one);
     const std::string many = repeated(one, large);
     if (one != "sk-" && one != "password='") CHECK(text(many) == many);
     if (one.find('"') == one.npos) CHECK(json("[\"" + many + "\"]").size() <= many.size() + 4);
   }
+  CHECK(text(repeated("\\", large)) == "***");  // more than 8 layers of escapes
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
   // The whole text is one token, so it is a JWT only if it ends in two dot-separated parts.
@@ -254,6 +254,33 @@ TEST_CASE("large texts of escape sequences are masked in linear time") {
   }
 }
 
+// Returns a token whose first letter is percent-encoded this often.
+std::string encoded_token(unsigned layers) {
+  std::string letter = "%";
+  for (unsigned i = 1; i < layers; ++i) letter += "25";
+  return letter + "67hp_" + std::string(36, 'a');
+}
+
+TEST_CASE("text that exceeds a limit on decoding is masked completely") {
+  CHECK(text("a " + encoded_token(8) + " b") == "a *** b");
+  CHECK(text("a " + encoded_token(9) + " b") == "***");
+  CHECK(json(R"({"a":"b )" + encoded_token(9) + R"(","c":"d"})") == R"({"a":"***","c":"d"})");
+  // Both kinds of escapes remain in all layers, so that the number of decoded bytes doubles with
+  // each layer.
+  const std::string both = std::string(512, '\\') + encoded_token(9) + std::string(4'000, 'x');
+  for (unsigned layers = 1; layers <= 9; ++layers) {
+    INFO(layers);
+    CHECK(text(both + ' ' + encoded_token(layers)).find("hp_") == std::string::npos);
+  }
+}
+
+TEST_CASE("a quoted value that is truncated is masked up to the end") {
+  CHECK(text(R"(password="a secret phra)") == R"(password="***)");
+  CHECK(text("password='a secret phra") == "password='***");
+  CHECK(json(R"({"a":"password=\"a secret phra"})") == R"({"a":"password=\"***"})");
+  CHECK(text(R"(password="a secret phrase" b)") == R"(password="***" b)");
+}
+
 TEST_CASE("the last word of a truncated text is masked") {
   const auto cut = [](std::string text) {
     std::uint64_t count = 0;
@@ -272,6 +299,12 @@ TEST_CASE("the last word of a truncated text is masked") {
   CHECK(cut(R"(C:\\hunt)") == R"(C:\\***)");
   CHECK(cut(std::string(2'000, 'x')) == std::string(1'488, 'x') + "***");
   CHECK(cut("") == "");
+  // Passwords of URLs may contain characters at which a word ends.
+  CHECK(cut("postgres://me:h!u$nt") == "postgres://me:***");
+  CHECK(cut(R"({\"a\":\"postgres:\/\/me:h!u$nt)") == R"({\"a\":\"postgres:\/\/me:***)");
+  CHECK(cut("postgres://me:h%21u%24nt") == "postgres://me:***");
+  CHECK(cut("see http://host:8080/a and !hunt") == "see http://host:8080/a and !***");
+  CHECK(cut("see http://host:80 and !hunt") == "see http://host:80 and !***");
 }
 
 TEST_CASE("secret names are distinguished from other names") {
