@@ -282,6 +282,22 @@ TEST_CASE("record numbers that no gateway process can have assigned are ignored"
   CHECK(w.ring.empty());
 }
 
+TEST_CASE("records that a process wrote before the clock was set back are kept") {
+  World w;
+  Sink sink;
+  sink.wants |= BH_TELEMETRY_EVENTS;  // put() creates events
+  constexpr std::uint64_t day = 24ull * 3600 * 1'000'000;
+  const std::uint64_t later = Process(w.ring, sink).recorder.earlier_below() + 7 * day;
+  CHECK(w.put(later));
+  CHECK(w.put(later + 1));
+  w.ring.set_next_number(later + 3);
+  Process next(w.ring, sink);
+  CHECK(next.recorder.earlier_below() == later + 3);
+  next.record("{}");
+  next.recorder.flush();
+  CHECK(sink.offered == std::vector<std::uint64_t>{later, later + 1, later + 3});
+}
+
 TEST_CASE("the ring is not used without a plugin in another process") {
   World w;
   Sink sink;

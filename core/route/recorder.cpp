@@ -17,6 +17,9 @@ namespace {
 // a string's capacity beyond this size, the memory is freed.
 constexpr std::size_t max_kept_capacity = 4096;
 
+// The longest time, in microseconds, by which the clock may be set back while records wait.
+constexpr std::uint64_t max_clock_change_us = 366ull * 24 * 3600 * 1'000'000;
+
 // A plugin with one of these needs does not allow calls that cannot be recorded.
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
@@ -94,12 +97,13 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // The earlier process wrote records in ascending order, and only with numbers below the current
-  // next_number_. Records with other numbers are invalid.
+  // The earlier process wrote records in ascending order, and with numbers below the current
+  // next_number_ unless the clock was set back since. Records with other numbers are invalid.
+  const std::uint64_t below = next_number_ + max_clock_change_us;
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
-    const bool sound = record.number >= least && record.number < next_number_;
+    const bool sound = record.number >= least && record.number < below;
     sound ? load(record) : static_cast<void>(++wrong);
   });
   // Invalid records would never be acknowledged, so they would never leave the ring. The valid
@@ -108,7 +112,7 @@ void Recorder::use_ring(RecordRing *ring) {
   // Continue the numbering, so that lost records appear as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
   const std::uint64_t next = std::max(ring->next_number(), last);
-  if (next != 0 && next < next_number_) next_number_ = next;
+  if (next != 0 && next < below) next_number_ = next;
   barrier_ = next_number_;
   earlier_below_ = next_number_;
   if (!waiting_.empty()) start_timer();
