@@ -20,13 +20,14 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Returns true if the node contains a string under a name that suggests a credential.
+// Returns true if a name or a string in the node suggests a credential.
 bool has_credential(const Node &node) {
-  for (const Member &member : node.members) {
-    if (member.value.kind == Kind::string && credential_name(member.name)) return true;
-    if (has_credential(member.value)) return true;
-  }
-  return std::any_of(node.items.begin(), node.items.end(), has_credential);
+  if (node.kind == Kind::string && credential_value(node.text)) return true;
+  return std::any_of(node.members.begin(), node.members.end(),
+                     [](const Member &member) {
+                       return credential_name(member.name) || has_credential(member.value);
+                     }) ||
+         std::any_of(node.items.begin(), node.items.end(), has_credential);
 }
 
 // Returns true if a string in the node contains an unexpanded reference.
@@ -75,7 +76,7 @@ std::string canonical(const Node &node) {
 struct Contents {
   std::map<std::string, std::string> rules, settings;
   std::string own;
-  bool credentials = false, references = false;  // what the strings contain
+  bool credentials = false, references = false;  // whether there may be any
 };
 
 class Reader {
@@ -92,6 +93,8 @@ class Reader {
       }
     }
     append_canonical(out_->own, own);
+    out_->credentials = !own.members.empty() || has_credential(config);
+    out_->references = has_reference(own);
   }
 
  private:
@@ -145,8 +148,6 @@ Contents contents_of(const PluginUse &use) {
   Node config;
   if (parse_json(layers[0], 0, options, &config, diagnostics)) {
     Reader(&out).read(config);
-    out.credentials = has_credential(config);
-    out.references = has_reference(config);
   } else {
     out.own = use.config_json;
     out.credentials = true;
@@ -177,13 +178,14 @@ void append_entries(std::string &out, const std::map<std::string, std::string> &
 // salt is constant, because processes compare their digests.
 std::string slow_digest(const std::string &text) {
   static_assert(crypto_pwhash_SALTBYTES == 16);
+  constexpr unsigned long long passes = 2;
+  constexpr std::size_t memory = 8u << 20;
   constexpr unsigned char salt[17] = "bulkhead policy1";
   const std::string whole = blake3_hex(text);
   std::string bytes(kDigestDigits / 2, '\0'), out(kDigestDigits + 1, '\0');
   auto *to = reinterpret_cast<unsigned char *>(bytes.data());
-  if (sodium_init() < 0 ||
-      crypto_pwhash(to, bytes.size(), whole.data(), whole.size(), salt, crypto_pwhash_OPSLIMIT_MIN,
-                    crypto_pwhash_MEMLIMIT_MIN, crypto_pwhash_ALG_ARGON2ID13) != 0) {
+  if (sodium_init() < 0 || crypto_pwhash(to, bytes.size(), whole.data(), whole.size(), salt, passes,
+                                         memory, crypto_pwhash_ALG_ARGON2ID13) != 0) {
     throw std::bad_alloc();  // the only possible cause
   }
   sodium_bin2hex(out.data(), out.size(), to, bytes.size());

@@ -118,6 +118,8 @@ TEST_CASE("an unexpanded reference in a policy is reported") {
   CHECK(has_unexpanded_reference(with));
   with[0].config_json = R"({"lists":["a",["${env:TOKEN}"]]})";
   CHECK(has_unexpanded_reference(with));
+  with[0].config_json = R"({"profile_rules":[{"layer":"a","sections":{"x":{"if":"'${'"}}}]})";
+  CHECK_FALSE(has_unexpanded_reference(with));  // references in rules are not expanded
   CHECK_FALSE(has_unexpanded_reference({}));
 }
 

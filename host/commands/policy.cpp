@@ -88,13 +88,13 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
-// Adds notes about the call and the running gateways to an explanation's JSON object.
+// Adds notes about the call and `gateways`, a JSON array, to an explanation's JSON object.
 std::string with_context(std::string explanation, const std::vector<std::string> &notes,
-                         const std::vector<RunningPolicy> &running) {
+                         const std::string &gateways) {
   if (!explanation.ends_with('}')) return explanation;
   explanation.pop_back();
   if (!notes.empty()) append_member(&explanation, "notes", notes);
-  if (!running.empty()) append_member(&explanation, "gateways", Raw{running_json(running)});
+  if (gateways != "[]") append_member(&explanation, "gateways", Raw{gateways});
   return explanation + '}';
 }
 
@@ -130,12 +130,6 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
 }
 
-std::string running_text(const ProfilePolicies &policies,
-                         const std::vector<RunningPolicy> &running) {
-  return describe_running(running, policies.mark(),
-                          has_unexpanded_reference(policies.profile().policies));
-}
-
 }  // namespace
 
 int run_policy_check(const Arguments &arguments) {
@@ -152,7 +146,8 @@ int run_policy_check(const Arguments &arguments) {
   for (const std::string &line : unmatched_names(policies.profile())) {
     out += "warning: " + printable(tilde(line)) + "\n";
   }
-  out += running_text(policies, running_policies(policies.file(), policies.mark()));
+  out += describe_running(running_policies(policies.file(), policies.mark()), policies.mark(),
+                          has_unexpanded_reference(policies.profile().policies));
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
@@ -166,12 +161,14 @@ int run_policy_explain(const Arguments &arguments) {
   const auto said = policies.explain(call->call);
   if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
   const auto running = running_policies(policies.file(), policies.mark());
+  const bool unset = has_unexpanded_reference(policies.profile().policies);
   std::string out;
   if (arguments.json) {
-    out = with_context(*said, call->notes, running) + '\n';
+    const std::string gateways = running_json(running, policies.mark(), unset);
+    out = with_context(*said, call->notes, gateways) + '\n';
   } else {
     for (const std::string &note : call->notes) out += "note: " + note + "\n";
-    out += explained_text(*said) + running_text(policies, running);
+    out += explained_text(*said) + describe_running(running, policies.mark(), unset);
   }
   return write_stdout(out) ? exit_ok : exit_failed;
 }

@@ -27,6 +27,11 @@ std::string count_text(std::uint64_t rules) {
   return counted(rules, "rule");
 }
 
+// Returns true if the policies may be the same although their digests differ.
+bool unknown(const RunningPolicy &one, const PolicyMark &mark, bool unset) {
+  return unset && one.mark.rules == mark.rules;
+}
+
 }  // namespace
 
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark) {
@@ -55,7 +60,7 @@ std::string describe_running(const std::vector<RunningPolicy> &running, const Po
     out += "the running gateway (pid " + std::to_string(one.pid) + ") ";
     if (one.same) {
       out += "has these rules in force";
-    } else if (unset && one.mark.rules == mark.rules) {
+    } else if (unknown(one, mark, unset)) {
       out +=
           "cannot be compared with the files: they use an environment variable that is not set "
           "here. Set it, or run `bulkhead reload` to apply the rules in the files";
@@ -69,7 +74,8 @@ std::string describe_running(const std::vector<RunningPolicy> &running, const Po
   return out;
 }
 
-std::string running_json(const std::vector<RunningPolicy> &running) {
+std::string running_json(const std::vector<RunningPolicy> &running, const PolicyMark &mark,
+                         bool unset) {
   std::string out = "[";
   for (const RunningPolicy &one : running) {
     std::string item = "{";
@@ -77,7 +83,10 @@ std::string running_json(const std::vector<RunningPolicy> &running) {
     append_member(&item, "generation", one.mark.generation);
     append_member(&item, "rules", one.mark.rules);
     append_member(&item, "digest", one.mark.digest);
-    append_member(&item, "same", Raw{one.same ? "true" : "false"});
+    append_member(&item, "same",
+                  Raw{one.same                    ? "true"
+                      : unknown(one, mark, unset) ? "null"
+                                                  : "false"});
     out += (out.size() > 1 ? "," : "") + item + "}";
   }
   return out + "]";

@@ -27,7 +27,8 @@ std::vector<RunningPolicy> running_policies(const std::string &file, const Polic
 std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark,
                              bool unset);
 // Returns a JSON array with an object for each gateway: "pid", "generation", "rules", "digest" and
-// "same".
-std::string running_json(const std::vector<RunningPolicy> &running);
+// "same", which is null if digests cannot be compared.
+std::string running_json(const std::vector<RunningPolicy> &running, const PolicyMark &mark,
+                         bool unset);
 
 }  // namespace bulkhead::program
