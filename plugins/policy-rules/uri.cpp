@@ -260,8 +260,10 @@ bool is_ambiguous_uri(std::string_view uri) {
   const std::string clean = cleaned(uri);
   const std::size_t tail = clean.find_first_of("?#");
   const std::size_t colon = scheme_end(clean);
-  if (tail == std::string::npos || colon == std::string_view::npos || tail < colon) return false;
-  if (!is_file(special_of(bh::lowered(std::string_view(clean).substr(0, colon))))) return false;
+  if (tail == std::string::npos) return false;
+  if (colon != std::string_view::npos &&
+      !is_file(special_of(bh::lowered(std::string_view(clean).substr(0, colon)))))
+    return false;
   std::string text = clean.substr(tail + 1);
   std::replace(text.begin(), text.end(), '\\', '/');
   return has_parent_segment(escaped_once(text));

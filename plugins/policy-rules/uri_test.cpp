@@ -137,13 +137,12 @@ TEST_CASE("URIs that URL parsers treat as equal have the same normalized form") 
 TEST_CASE("a file URI is ambiguous if its query or fragment has parent segments") {
   for (const char *uri :
        {"file:///a#/../../b", "file:///a?/../../b", "file:///a?x=1/..", "FILE:/a#\\..\\b",
-        "file:///a#/%2E./b", "file:///a#/.%2e", "file:///a#/.\t./b"}) {
+        "file:///a#/%2E./b", "/a#/../b", "a?/..", "file:///a#/.%2e", "file:///a#/.\t./b"}) {
     INFO(uri);
     CHECK(bulkhead::rules::is_ambiguous_uri(uri));
   }
-  for (const char *uri :
-       {"file:///a/../b", "file:///a#b..", "file:///a?..b", "file:///a#.../b", "file:///a#",
-        "http://h/a?/../b", "memo://a#/../b", "/a#/../b", "", "#/.."}) {
+  for (const char *uri : {"file:///a/../b", "file:///a#b..", "file:///a?..b", "file:///a#.../b",
+                          "file:///a#", "http://h/a?/../b", "memo://a#/../b", "", "a#b"}) {
     INFO(uri);
     CHECK_FALSE(bulkhead::rules::is_ambiguous_uri(uri));
   }
