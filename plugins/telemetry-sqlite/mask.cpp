@@ -23,7 +23,7 @@ constexpr std::string_view mask = "***";
 // Limits on the nesting of escapes and on the number of bytes that are decoded for one text. Only
 // malicious input exceeds them.
 constexpr unsigned max_layers = 8;
-constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
+constexpr std::size_t decoded_per_byte = 64, decoded_at_least = 64u << 10;
 
 // Returns true if a token may contain the character. A backslash ends a token because it starts an
 // escape sequence in JSON.
@@ -285,8 +285,8 @@ Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
     to = text.substr(from, longest_quoted).find(quote);
     if (to != text.npos) {
       to += from;
-    } else if (text.size() - from < longest_quoted) {
-      to = text.size();  // truncated
+    } else {
+      to = std::min(text.size(), from + longest_quoted);  // truncated
     }
     break;
   }
@@ -448,7 +448,7 @@ class Look {
         const std::string_view inside = json.substr(i + 1, end - i - 1);
         if (is_key(json, end + 1)) {
           const bool escaped_name = inside.find_first_of("\\%") != inside.npos;
-          if (escaped_name) belonging.name(Decoded::all_of(inside, max_layers));
+          if (escaped_name) belonging.name(decoded_name(inside));
           if (!escaped_name) belonging.name(inside);
         } else if (belonging.text() && end > i + 1) {
           out->replace(i + 1, end, mask);
@@ -484,6 +484,13 @@ class Look {
   }
 
  private:
+  // Returns the decoded member name, or a secret name if it has too many layers of escapes.
+  static std::string decoded_name(std::string_view name) {
+    std::string out = Decoded::all_of(name, max_layers);
+    if (Decoded::of(out, Decoded::Layer::both)) out = "secret";
+    return out;
+  }
+
   // Returns the position at which JSON probably starts, which is the first {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
@@ -576,16 +583,16 @@ std::size_t cut_password(std::string_view text) noexcept {
     if (at != text.npos) from = std::max(from, at + start.size());
   }
   const std::size_t colon = text.find(':', from);
-  const bool cut = text.find_first_of("/?#\"\\@ ", from) == text.npos;
+  const bool cut = text.find_first_of("/?#\"\\ ", from) == text.npos;
   return from != 0 && colon != text.npos && cut ? colon + 1 : text.size();
 }
 
-// Returns the position at which the last word of the text starts, or the password of a URL.
+// Returns the position at which the last word of the text starts.
 std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
   while (n < std::min(most, text.size()) && is_token_char(text[text.size() - 1 - n])) ++n;
-  return std::min(text.size() - n, cut_password(text));
+  return text.size() - n;
 }
 
 }  // namespace
@@ -597,6 +604,7 @@ void mask_cut_end(std::string *text, std::uint64_t *count) {
   const std::string_view window = std::string_view(*text).substr(from, end - from);
   std::vector<Decoded> layers;
   std::size_t word = last_word(window);
+  const std::size_t password = cut_password(window);
   while (layers.size() < max_layers) {
     auto layer = Decoded::of(layers.empty() ? window : layers.back().text(), Decoded::Layer::both);
     if (!layer) break;
@@ -604,13 +612,14 @@ void mask_cut_end(std::string *text, std::uint64_t *count) {
     if (layers.empty()) word = window.size();
     layers.push_back(std::move(*layer));
     const std::string_view below = layers.back().text();
-    Decoded::Range at{last_word(below), below.size()};
+    Decoded::Range at{std::min(last_word(below), cut_password(below)), below.size()};
     if (at.begin == at.end) continue;
     for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer) {
       at = outer->source(at.begin, at.end);
     }
     word = std::min(word, at.begin);
   }
+  word = std::min(word, password);
   if (window.size() - word < 2 && half == 0) return;
   text->replace(from + word, text->npos, mask);
   ++*count;

@@ -265,6 +265,8 @@ TEST_CASE("text that exceeds a limit on decoding is masked completely") {
   CHECK(text("a " + encoded_token(8) + " b") == "a *** b");
   CHECK(text("a " + encoded_token(9) + " b") == "***");
   CHECK(json(R"({"a":"b )" + encoded_token(9) + R"(","c":"d"})") == R"({"a":"***","c":"d"})");
+  CHECK(json(R"({"%252525252525252570assword":"hunter2"})") ==
+        R"({"%252525252525252570assword":"***"})");
   // Both kinds of escapes remain in all layers, so that the number of decoded bytes doubles with
   // each layer.
   const std::string both = std::string(512, '\\') + encoded_token(9) + std::string(4'000, 'x');
@@ -278,6 +280,7 @@ TEST_CASE("a quoted value that is truncated is masked up to the end") {
   CHECK(text(R"(password="a secret phra)") == R"(password="***)");
   CHECK(text("password='a secret phra") == "password='***");
   CHECK(json(R"({"a":"password=\"a secret phra"})") == R"({"a":"password=\"***"})");
+  CHECK(text("password='a secret " + std::string(300, 'x')).find("secret") == std::string::npos);
   CHECK(text(R"(password="a secret phrase" b)") == R"(password="***" b)");
 }
 
@@ -303,6 +306,13 @@ TEST_CASE("the last word of a truncated text is masked") {
   CHECK(cut("postgres://me:h!u$nt") == "postgres://me:***");
   CHECK(cut(R"({\"a\":\"postgres:\/\/me:h!u$nt)") == R"({\"a\":\"postgres:\/\/me:***)");
   CHECK(cut("postgres://me:h%21u%24nt") == "postgres://me:***");
+  for (const std::string_view password :
+       {"h%2Fun!t", "h%40un!t", "p@ss!wo$rd", "h%2521un%2524t!", "a!b%20c"}) {
+    INFO(password);
+    CHECK(cut("postgres://me:" + std::string(password)) == "postgres://me:***");
+  }
+  CHECK(cut(R"(postgres://me:h\u0021un!t)") == "postgres://me:***");
+  CHECK(cut("smtp://a@b.c:pa!ss") == "smtp://a@b.c:***");
   CHECK(cut("see http://host:8080/a and !hunt") == "see http://host:8080/a and !***");
   CHECK(cut("see http://host:80 and !hunt") == "see http://host:80 and !***");
 }
