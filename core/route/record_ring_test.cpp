@@ -298,6 +298,17 @@ TEST_CASE("records that a process wrote before the clock was set back are kept")
   CHECK(sink.offered == std::vector<std::uint64_t>{later, later + 1, later + 3});
 }
 
+TEST_CASE("new records have higher numbers than waiting ones, also if the ring states another") {
+  World w;
+  Sink sink;
+  sink.wants |= BH_TELEMETRY_EVENTS;  // put() creates events
+  const std::uint64_t later = Process(w.ring, sink).recorder.earlier_below() + 1'000'000'000;
+  CHECK(w.put(later));
+  w.ring.set_next_number(UINT64_MAX);
+  Process next(w.ring, sink);
+  CHECK(next.recorder.earlier_below() == later + 1);
+}
+
 TEST_CASE("the ring is not used without a plugin in another process") {
   World w;
   Sink sink;

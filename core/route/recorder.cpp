@@ -111,8 +111,9 @@ void Recorder::use_ring(RecordRing *ring) {
   if (wrong != 0) ring->clear();
   // Continue the numbering, so that lost records appear as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
-  const std::uint64_t next = std::max(ring->next_number(), last);
-  if (next != 0 && next < below) next_number_ = next;
+  const std::uint64_t stored = ring->next_number();
+  const std::uint64_t next = std::max(stored < below ? stored : next_number_, last);
+  if (next != 0) next_number_ = next;
   barrier_ = next_number_;
   earlier_below_ = next_number_;
   if (!waiting_.empty()) start_timer();
