@@ -240,11 +240,8 @@ std::string path_of(std::string_view raw, const Special *special) {
   if (!path.starts_with('/')) path.insert(path.begin(), '/');
   path = escaped_once(path);
   if (!is_file(special)) return without_dots(path);
-  // File systems ignore repeated slashes before they resolve "..", and many programs ignore a slash
-  // at the end.
-  path = without_dots(without_doubled_slashes(std::move(path)));
-  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
+  // File systems ignore repeated slashes before they resolve "..".
+  return without_dots(without_doubled_slashes(std::move(path)));
 }
 
 // Returns the query, such as "?x". Returns an empty string if the query is empty or the scheme is
