@@ -54,10 +54,11 @@ struct HostStatus {
 
 // The result of Host::apply().
 struct ApplyReport {
-  std::vector<std::string> added, changed, removed;  // servers, in the order of the profile
-  // servers with changed tool lists or limits; their connections are kept
+  // Servers and tools plugins, in the order of the profile; `removed` in that of the old profile.
+  std::vector<std::string> added, changed, removed;
+  // servers with changes that do not require a new connection, see same_wire()
   std::vector<std::string> adjusted;
-  std::uint32_t unchanged = 0;      // number of servers
+  std::uint32_t unchanged = 0;      // number of unchanged servers and tools plugins
   std::vector<std::string> policy;  // applied changes of rules and policies
   // applied settings, such as "naming" or "limits.call_timeout_ms"
   std::vector<std::string> settings;
@@ -77,7 +78,8 @@ struct ApplyReport {
 
 class Host {
  public:
-  // Loads the plugins but does not start them. If a plugin cannot be loaded, the error names it.
+  // Loads the plugins, except services, but does not start them. If a required plugin cannot be
+  // loaded, returns an error that names it.
   static Result<std::unique_ptr<Host>> create(Profile profile, HostOptions options);
   virtual ~Host() = default;
 
@@ -99,9 +101,10 @@ class Host {
   // - Naming, expose and most limits are applied. Settings that need a restart keep their
   //   current values and are named in the report.
   //
-  // Returns an error, and changes nothing, if a required new tools plugin cannot be loaded or
-  // started, or if a policy rejects its new configuration. Must be called on the reactor thread,
-  // from on_status or a posted function, but never inside a plugin or client callback.
+  // Returns an error, and changes nothing, if the host is not running, if a required new tools
+  // plugin cannot be loaded or started, or if a policy rejects its new configuration. Must be
+  // called on the reactor thread, for example from a posted function, but never inside a callback
+  // of a plugin, of a client or of HostOptions.
   virtual Result<ApplyReport> apply(Profile next) = 0;
   // Like apply(next), but also replaces HostOptions::remote, and thereby changed servers and tools
   // plugins in other processes. Policies and telemetry plugins are not moved between processes.
@@ -124,14 +127,16 @@ class Host {
   // calls that require approval wait for a decision; without an approval interface, they are
   // rejected.
   virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
-  // Approves or denies a pending approval request. Returns BH_E_NOT_FOUND if the request is not
-  // pending, and BH_E_INVALID if the scope is unknown. This function and approvals() must be called
-  // on the reactor thread, but not inside a plugin or client callback.
+  // Approves or denies a pending approval request, or revokes a grant. Returns BH_E_NOT_FOUND if
+  // there is no such request or grant, and BH_E_INVALID if the scope is invalid or not possible for
+  // this call. This function and approvals() must be called on the reactor thread, but not inside a
+  // plugin or client callback.
   virtual Result<void> answer_approval(const ApprovalAnswer &answer) = 0;
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;
-  // Returns true if every enabled server has listed its tools or has failed.
+  // Returns true if every server to which the host has begun to connect has listed its tools or has
+  // failed. A lazy server that need not be started counts as well.
   virtual bool settled() const = 0;
 
   // Connects a client that runs inside the embedding program. `on_message` runs inside the router,

@@ -35,11 +35,12 @@ inline std::string remote_name(std::string_view group, const std::string &id) {
 }
 
 struct HostOptions {
-  // Receives every log line. Can be called on any thread. May be empty.
+  // Receives the log lines of at least log_level. Can be called on any thread. May be empty.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
-  // Called on the reactor thread after a server's state, its number of tools or
-  // HostStatus::servers_missing has changed.
+  // Called on the reactor thread when a server's state, its number of tools or
+  // HostStatus::servers_missing has changed. The host may be in the middle of a change, so the
+  // function must defer its work.
   std::function<void()> on_status;
   // If true, upstreams are started immediately. If false, they are started when the first client
   // has declared its capabilities.

@@ -11,7 +11,8 @@ namespace bulkhead {
 class LocalClient {
  public:
   virtual ~LocalClient() = default;
-  // Sends one message. Responses and notifications are passed to the callback of Host::connect().
+  // Sends one message, or drops it if the session has ended. Messages to the client are passed to
+  // the callback of Host::connect().
   virtual void send(std::string_view message) = 0;
 };
 

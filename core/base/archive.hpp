@@ -1,7 +1,7 @@
 // Binary serialization of the data that the processes of this program exchange. The format contains
-// neither member names nor a version number, because all processes run the same executable. The
-// sender may be compromised, so the reader checks every length. After an error, every further read
-// yields an empty value.
+// neither member names nor a version number, because all processes run the same executable. Data
+// that is stored in a file therefore needs its own version number. The sender may be compromised,
+// so the reader checks every length. After an error, every further read yields an empty value.
 //
 // To make a type serializable, define a function that passes all of its members to the archive:
 //
@@ -112,7 +112,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // Sets `value` to a view of the input. The bytes are not copied.
+  // Sets `value` to a view of the input, which must outlive it.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);

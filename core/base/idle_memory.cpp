@@ -13,7 +13,8 @@ namespace {
 
 // Drops the pages of a loaded object's read-only segments. The kernel reads them from the file
 // again when they are needed. Segments that become read-only only after relocation have PF_W set,
-// so they are skipped.
+// so they are skipped. Objects with text relocations are skipped, because relocation has modified
+// their read-only segments.
 int drop_clean_pages(dl_phdr_info *object, std::size_t /*size*/, void *arg) {
   const auto page = *static_cast<const std::uintptr_t *>(arg);
   bool relocated_text = false;

@@ -6,7 +6,7 @@
 
 namespace bulkhead {
 
-// Returns a random time between three quarters of `ms` and one and a quarter times `ms`.
+// Returns a random time from 0.75 * ms to 1.25 * ms. Thread-safe.
 inline std::uint64_t jitter(std::uint64_t ms) {
   thread_local std::minstd_rand random{std::random_device{}()};
   return ms - ms / 4 + random() % (ms / 2 + 1);

@@ -1,4 +1,4 @@
-// Owns a file descriptor and closes it on destruction.
+// Owns a file descriptor and closes it on destruction. Move assignment swaps the two descriptors.
 #pragma once
 
 #include <unistd.h>

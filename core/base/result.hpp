@@ -1,5 +1,5 @@
-// Error handling without exceptions: a Result holds a T or an Error. The error's message tells the
-// user what to do.
+// Error handling without exceptions: a Result holds a T or an Error. The error's text is a message
+// for the user.
 #pragma once
 
 #include <expected>

@@ -1,5 +1,6 @@
 // A table of values that are identified by handles. Each handle contains a generation number, so
-// the table rejects stale and forged handles.
+// the table rejects stale handles and handles that it never issued. After 2^20 - 1 reuses of a
+// slot, its generations repeat.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 namespace bulkhead {
 
 // A handle is (generation << 32 | index + 1) and is never 0. A pointer returned by get() is valid
-// until the next insert().
+// until the next insert() or until its entry is erased.
 template <class T>
 class Slots {
  public:
@@ -63,8 +64,8 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // Calls f(handle, T&) for each entry. `f` may erase the entry that it is called with, but no
-  // other entries.
+  // Calls f(handle, T&) for each entry. `f` may erase the entry that it is called with, but must
+  // not change the table otherwise.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

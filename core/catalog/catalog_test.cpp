@@ -463,7 +463,7 @@ TEST_CASE("a shortened name may belong to any server that can produce it") {
 }
 
 TEST_CASE("an item whose name has control characters is skipped and reported") {
-  // Raw and escaped characters of all rejected kinds: C0, DEL, C1, line and paragraph separators,
+  // Raw and escaped characters of these rejected kinds: C0, DEL, C1, line and paragraph separators,
   // and direction overrides.
   const std::string array =
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
@@ -544,7 +544,7 @@ TEST_CASE("an item with two members of the same name is skipped and reported") {
               R"([{"uri":"a://x","name":"n","uri":"b://y"},{"uri":"c://","name":"n"}])");
   CHECK(resources.items.size() == 1);
   CHECK(resources.ambiguous == std::vector<std::string>{"a://x"});
-  // Equal names at other levels are no fault.
+  // Members of different objects may have the same name.
   const ItemList good =
       list_of(ItemKind::tool, R"([{"name":"x","inputSchema":{"properties":{"name":{"name":1}}}}])");
   CHECK(good.items.size() == 1);

@@ -59,8 +59,9 @@ class Catalogue {
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
   // Returns the servers that prevent an unprefixed name from resolving: all servers that list it if
-  // there are several, or the only server that lists it if that server is down. Otherwise, returns
-  // an empty list. The views are valid while the catalogue exists.
+  // there are several, or the only server that lists it if that server is down. Otherwise, and if
+  // the catalogue has only one server, returns an empty list. The views are valid while the
+  // catalogue exists.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // Resolves a resource URI. The first match wins:
@@ -78,7 +79,7 @@ class Catalogue {
   };
   enum class For : std::uint8_t { all_clients, clients_with_sessions };  // see session_schemas.hpp
   // Returns up to page_items items and page_bytes bytes, but at least one item. A limit of 0 means
-  // unlimited. Returns nullopt if `first` is past the last item.
+  // unlimited. Returns nullopt if `first` is past the last item. An empty list has one empty page.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
                            std::uint64_t page_bytes = 0, For clients = For::all_clients) const;
 

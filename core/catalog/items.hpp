@@ -43,15 +43,15 @@ struct ItemList {
     mcp::Range key;         // the range of the item's name in `bytes`, including the quotes
     DefinitionHash hash{};  // hash of the raw item
   };
-  // Names of the items that were skipped because of hidden characters (see mcp::hidden_character).
-  // Each hidden character is written as \uXXXX. Holds at most max_left_out distinct names, each
-  // truncated to at most max_shown_name bytes.
+  // `left_out` contains the names of the items that were skipped because of hidden characters (see
+  // mcp::hidden_character). Each hidden character is written as \uXXXX. There are at most
+  // max_left_out distinct names, each truncated to at most max_shown_name bytes.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
   std::vector<std::string> left_out;
-  // The same for items with members whose names are equal, ignoring case: programs that read such
-  // an item disagree about its name and its other values.
+  // In the same form: the names of items that were skipped because two members have the same name,
+  // ignoring case. Programs that read such an item disagree about its name and its other values.
   std::vector<std::string> ambiguous;
 
   bool operator==(const ItemList &other) const {
@@ -62,8 +62,9 @@ struct ItemList {
 // Appends the items of one list result (validated JSON). Returns the next cursor token with its
 // quotes, or nullopt on the last page. Items without a name, and tools that the allow and deny
 // lists hide, are skipped. Items with hidden characters in their names are skipped and added to
-// `left_out`, and those with two members of the same name to `ambiguous`. Returns BH_E_LIMIT if a
-// limit of the profile is exceeded, and BH_E_PROTOCOL if the result has no array of items.
+// `left_out`, and those with two members of the same name (ignoring case) are skipped and added to
+// `ambiguous`. Returns BH_E_LIMIT if a limit of the profile is exceeded, and BH_E_PROTOCOL if the
+// result has no array of items.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);

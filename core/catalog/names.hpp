@@ -40,8 +40,8 @@ class Names {
   // gateway's scheme) can belong to any server.
   bool uri_may_be_of(std::string_view server, std::string_view uri) const;
 
-  // Returns the server whose prefix the name appears to have. Use the result only in error
-  // messages.
+  // Returns the part of the name before the first separator, which may be the name of a server.
+  // Returns an empty view without prefixes or a separator. Use the result only in error messages.
   std::string_view server_of(std::string_view name) const;
 
   const Naming &naming() const noexcept { return naming_; }

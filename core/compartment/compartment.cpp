@@ -134,8 +134,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Opens the libraries of all plugins. Failures are reported later, when the plugins are loaded,
-// because their consequences depend on each plugin's `required` setting.
+// Opens the libraries of all plugins that this process loads. Failures are reported later, when the
+// plugins are loaded, because their consequences depend on each plugin's `required` setting.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -161,8 +161,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates the storage folders of telemetry plugins, and adds them to the paths that the compartment
-// may write.
+// If the slice permits it, creates the storage folders of telemetry plugins, and adds them to the
+// paths that the compartment may write.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -403,7 +403,7 @@ class Runner final : public link::Channel::Receiver {
   control::Ready ready_;
   std::shared_ptr<ServerGroups> groups_;  // null after plugins_ has taken ownership
   HostServices services_;
-  std::unique_ptr<Reactor> reactor_;  // for plugins_; a Host creates its own
+  std::unique_ptr<Reactor> reactor_;  // for plugins_ or the service; a Host creates its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;

@@ -16,8 +16,9 @@ namespace bulkhead {
 using MakeService = std::function<std::shared_ptr<void>(
     Reactor &reactor, OwnedFd listener, OwnedFd requests, std::function<void()> end)>;
 
-// Runs until the supervisor sends `stop` or exits. Uses the descriptors defined in control.hpp.
-// Returns the exit code for the process; errors have already been reported to the supervisor.
+// Runs until the supervisor sends `stop` or exits, or the endpoint's host has shut down. Uses the
+// descriptors defined in control.hpp. Returns the exit code for the process. Unless the slice was
+// invalid or the supervisor has exited, errors have already been reported to the supervisor.
 int run_compartment(const MakeService &make_service);
 
 // The value of HostOptions::approval_hint for a gateway that has a service socket.

@@ -34,7 +34,7 @@ enum Kind : std::uint16_t {
   // needs that the compartment's plugin most recently reported; payload: the compartment's name.
   telemetry_wants,
   stop,           // orderly shutdown
-  status_wanted,  // response: status
+  status_wanted,  // endpoint only; response: status
   // Compartments with servers. value: a sequence number; payload: archived ServerSettings;
   // response: settings_taken.
   settings,
@@ -45,7 +45,7 @@ enum Kind : std::uint16_t {
   approvals,
 
   // Frames from a compartment.
-  ready = 16,  // confined, and all plugins started; payload: archived Ready
+  ready = 16,  // confined, and the plugins were started; payload: archived Ready
   failed,      // payload: the reason; the compartment then exits
   // endpoint only; payload: archived HostStatus; code: `asked` if this is a response to
   // status_wanted
@@ -75,11 +75,13 @@ inline constexpr std::uint32_t asked = 1;
 // Frames on the request socket. A compartment sends one request at a time. The response has the
 // same type; its code is a status, and its payload is the result or an error message.
 enum Request : std::uint16_t {
-  listen = 1,  // payload: archived Listen; the response has an fd; only before `ready`
+  listen = 1,  // endpoint only, before `ready`; payload: archived Listen; the response has an fd
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
-  will_dial,   // payload: archived Listen; only before `ready`
-  dial,        // payload: archived Listen, announced with will_dial; the response has an fd
+  will_dial,   // payload: archived Listen; the endpoint may send it only before `ready`
+  // payload: archived Listen with an address that the endpoint has announced with will_dial, or
+  // that SlicePrivileges::dial of another compartment contains; the response has an fd
+  dial,
   // payload: archived Secret whose value is the statement to sign. The response is an archived
   // AuditSignature.
   sign

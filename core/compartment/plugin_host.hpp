@@ -1,6 +1,6 @@
-// Hosts the plugins of a compartment that has no router. These are either connectors, tools plugins
-// and services behind a ServerStub, or a single policy or telemetry plugin behind the stub for its
-// type.
+// Hosts the plugins of a compartment that has no router. These are either connectors and tools
+// plugins behind a ServerStub, or a single policy or telemetry plugin behind the stub for its type.
+// Both kinds of compartments may also have services, which the other plugins use.
 //
 // Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
@@ -23,14 +23,15 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // The caller must set these members of `options`: log, log_level, services, checked_plugins and
-  // groups. PluginHost sets the other members.
+  // The caller sets these members of `options`: log, log_level, services, checked_plugins and
+  // groups. PluginHost sets find_table, spawns, adopt_orphans and on_servers_missing.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
 
-  // Loads and starts the plugins. Returns an error if a required plugin cannot be started.
+  // Loads and starts the plugins, except services, which are loaded when they are first used.
+  // Returns an error if a required plugin that is not a connector cannot be started.
   Result<void> start();
   // Returns the isolation features that were missing from at least one server's sandbox (see
   // Spawner::missing()). on_servers_missing is called when the list grows.
@@ -40,8 +41,8 @@ class PluginHost {
   void attach(OwnedFd trunk, std::function<void()> on_lost);
   // Applies to lanes that are opened and servers that are started after this call.
   void apply_settings(ServerSettings settings);
-  // Closes the lanes, then stops the plugins. Runs the event loop until both are done or the
-  // profile's time limits expire.
+  // Waits for in-flight calls, closes the lanes, and then stops the plugins. Runs the event loop
+  // while it waits for calls and lanes, but not longer than the profile's time limits.
   void stop();
 
   // Returns the BH_TELEMETRY_... needs of the telemetry plugin, or 0 if there is none or it has

@@ -1,8 +1,9 @@
 // Blocking requests from a compartment to the supervisor, one at a time.
 //
-// Thread-safe. Plugins make these requests while they are being configured or started, never while
-// they handle calls. The exception is `dial`, which can be called at any time. `sign` must not be
-// called on the reactor thread.
+// Thread-safe. A request blocks the calling thread for up to request_timeout_ms or, if other
+// threads make requests, longer. The built-in plugins therefore make most requests only while they
+// are configured or started. Only `dial` and `sign` are called later; `sign` must not be called on
+// the reactor thread.
 #pragma once
 
 #include "compartment/control.hpp"

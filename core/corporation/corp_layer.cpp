@@ -241,9 +241,8 @@ void CorpLayer::hold_servers(const Node &layer) {
 }
 
 // Places a hold on the policies and services if the corporation's profile has rules, policies or
-// directives for them. Rules
-// depend on the policy that evaluates them, and a policy with an external decision point depends on
-// the service that connects to it.
+// directives for them. Rules depend on the policy that evaluates them, and a policy with an
+// external decision point depends on the service that connects to it.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -288,7 +287,8 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
 }
 
 // If a higher layer changes an existing entry of a held section, the change is dropped with a note.
-// If it adds an entry, reject() handles it.
+// If it adds an entry, reject() handles it. If it changes an entry that a directive locks or
+// forbids, reject() handles all entries of the section.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -319,9 +319,9 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// If a server and a tools plugin have the same name, one replaces the other. A hold on servers
-// therefore also applies to tools plugins, and vice versa. If adding servers is forbidden, so is
-// adding tools plugins.
+// A tools plugin is a server with the instance's name. A hold on a server therefore also applies to
+// a tools plugin with the same name, and vice versa. If all servers are held, tools plugins cannot
+// be added.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);

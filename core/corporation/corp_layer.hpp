@@ -32,9 +32,9 @@ class CorpLayer {
   bool holds(const CorpPath &path) const;
 
   // Checks a higher layer before it is merged over `below`. A locked or forbidden value is normally
-  // reported as an error at its location. However, if `tolerant` is set (see
-  // LayerStack::is_tolerant()), or if the value belongs to a server that the corp layer also
-  // defines, the value is dropped with a note.
+  // reported as an error at its location. However, the value is dropped with a note if `tolerant`
+  // is set (see LayerStack::is_tolerant()), if it has the name of a server or tools plugin of the
+  // corp layer, or if it changes an existing policy or service (see Hold::keeps_values).
   void screen(Node &layer, const Node &below, bool tolerant);
 
   // Applies the directives that add, replace or remove values. Must be called after all layers have

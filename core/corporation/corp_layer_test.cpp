@@ -162,10 +162,11 @@ TEST_CASE("a lock on rules applies in all equivalent forms") {
       }
     }
   }
-  // Directives on equivalent forms of a rule do not conflict.
+  // A lock on one rule does not apply to other rules.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
+  // Locks and forbids on equivalent forms do not conflict with each other. Other directives do.
   good({base, corp(directive("lock", "security.rules") + directive("lock", "profiles") +
                    directive("forbid", "default"))});
   CHECK(has(all(bad({base, corp(directive("lock", "security.rules") +

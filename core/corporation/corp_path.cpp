@@ -160,8 +160,8 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // The members of one table are adjacent and in table order, so erasing from the last to the first
-  // keeps the remaining indexes valid.
+  // The touches are in the order of the tree, so erasing from the last to the first keeps the
+  // remaining indexes and pointers valid.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

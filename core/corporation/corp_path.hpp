@@ -43,7 +43,7 @@ struct Touch {
 // replaces the old value as a whole (for example, a server or a rule).
 std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below);
 
-// Returns the members whose path is exactly `path`.
+// Returns the members whose own path matches `path`.
 std::vector<Touch> find_members(Node &root, const CorpPath &path);
 
 // Erases the members from their tables and clears `touches`.

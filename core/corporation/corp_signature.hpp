@@ -16,7 +16,8 @@ inline constexpr std::size_t kCatalogueBytes = 2u << 20;
 struct SignedCorp {
   std::string_view payload, payload_signature;      // the profile
   std::string_view catalogue, catalogue_signature;  // JSON
-  // Public keys in minisign's format. Lines of the form "id ID" list the accepted profiles.
+  // Public keys in minisign's format. Lines of the form "id ID" list the accepted profiles; without
+  // such lines, any profile in the catalogue is accepted.
   std::string_view keys;
   std::string_view payload_file, catalogue_file;  // file names for error messages
 };
@@ -29,13 +30,14 @@ struct CorpRevision {
 };
 
 // Verifies that the catalogue and the payload are signed, that the hash, ID and revision of the
-// payload match its catalogue entry, and that the entry is not revoked. An error names the failed
-// check and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". If a
-// signed file cannot be parsed, the error is the parser's.
+// payload match its catalogue entry, that `keys` accepts the ID, and that the entry is not revoked.
+// Returns BH_E_DENIED otherwise. The text names the failed check and ends with "[signature]",
+// "[catalogue]", "[hash]", "[identity]" or "[revoked]". If a signed file cannot be parsed, the text
+// is the parser's.
 //
-// If both signatures are valid and the catalogue has an entry for the payload's revision, *seen is
-// set to this entry, even if a later check rejects the payload. Otherwise, the ID in *seen is
-// empty. `seen` may be null.
+// If both signatures are valid, the ID is accepted, and the catalogue has a complete entry for the
+// payload's revision, *seen is set to this entry, even if its hash or status then leads to an
+// error. Otherwise, the ID in *seen is empty. `seen` may be null.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

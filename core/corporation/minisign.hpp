@@ -25,13 +25,13 @@ struct MinisignKey {
 };
 
 // Reads public keys from a minisign *.pub file, which contains one base64 line per key. Empty lines
-// and lines that start with "untrusted comment:" are skipped. Returns an error if a line is
-// invalid, or if there are no keys or too many.
+// and lines that start with "untrusted comment:" are skipped. Returns BH_E_INVALID if a line is
+// invalid, if the text is too long, or if there are no keys or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
 // Verifies that one of the keys signed `bytes`, and returns the trusted comment. Returns
 // BH_E_INVALID if the text is not a signature. Returns BH_E_DENIED if the signature is for other
-// bytes or was made with another key.
+// bytes or was made with another key, or if the trusted comment was changed.
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys);
 

@@ -38,8 +38,8 @@ struct ApprovalWorld : JudgedWorld {
     };
     JudgedWorld::start(std::move(options));
   }
-  // Waits until all lanes are open. The host opens new lanes when a client has more capabilities
-  // than the earlier clients.
+  // Waits until all lanes are open. The host opens new lanes when a client declares other
+  // capabilities than the earlier clients.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }

@@ -15,7 +15,7 @@ TEST_CASE("a request that moves to other servers waits only until their time lim
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  // The list is sent without the tools of the server that has not connected.
+  // The list is sent without the tools of the servers that have not responded to tools/list.
   REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);

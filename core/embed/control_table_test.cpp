@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// The state of the plugin. The test implements the plugin's functions.
+// The state of the plugin. Its functions call the host's tables, as a plugin would.
 struct Seen {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
@@ -148,7 +148,7 @@ TEST_CASE("control: changes to servers that a profile layer protects are rejecte
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(seen.servers().find(R"("name":"g")") != std::string::npos);
-  // If a reload adds a hold, the servers that the hold forbids are removed.
+  // If a reload adds a hold, the servers to which it applies are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(seen.servers().find(R"("name":"g")") == std::string::npos);

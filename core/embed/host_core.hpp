@@ -1,5 +1,5 @@
 // Defines the state that the host's classes share. Owner: HostImpl. Must be used on the reactor
-// thread, except log() and stop_requested.
+// thread, except log(), on_loop_thread() and stop_requested.
 #pragma once
 
 #include <atomic>

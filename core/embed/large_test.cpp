@@ -1,6 +1,5 @@
 // Tests messages that are too large to be checked for duplicate members immediately. They are
-// checked in a later iteration of the event loop, before a policy evaluates them or a response is
-// sent.
+// checked on the thread pool, before a policy evaluates them or a response is sent.
 #include <catch2/catch.hpp>
 #include <string>
 

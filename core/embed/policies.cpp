@@ -78,7 +78,8 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// The watch starts a thread, so it is created only if at least one policy makes decisions.
+// The watch starts a thread, so it is created only if at least one policy in this process receives
+// requests.
 void Policies::watch(bool wanted) {
   // With a lower limit, a slow response on a busy machine could be mistaken for a hang.
   constexpr std::uint64_t least_ms = 1'000;

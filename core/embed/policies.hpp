@@ -24,7 +24,8 @@ class Policies final : public link::PolicyEvents {
   // created.
   void connect();
   // Activates the policies. Must be called after their plugins have started, and again when the
-  // policies' needs change. Returns an error if a plugin in this process is not a policy.
+  // policies' needs change. Returns an error if a plugin in this process is not a policy or is not
+  // running.
   Result<void> use();
   // Applies the limits of a new profile.
   void use_limits();

@@ -41,10 +41,10 @@ class PolicyStack {
   // engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
   // Must be called when the rules have changed. Requests that are being evaluated are affected when
-  // their next verdict arrives: calls and results are refused, and list items are evaluated again.
+  // their next verdict arrives: list items are evaluated again, and everything else is refused.
   void rules_changed() noexcept;
   // Sets the watch that monitors the policies. If `watch` is null, they are not monitored. `watch`
-  // must outlive the stack.
+  // must outlive the stack or the next call of this function.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
   // Sets the function that validates large rewritten arguments and results. The result of each

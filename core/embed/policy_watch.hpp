@@ -1,8 +1,8 @@
 // Detects when a policy in this process does not return from a call. Such a policy blocks the
 // reactor thread, so the process cannot recover, and the handler terminates it.
 //
-// A separate thread checks for hangs several times per time limit. The overhead is two stores per
-// request.
+// A separate thread checks for hangs several times per time limit. The overhead is three atomic
+// stores per request.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace bulkhead {
 class PolicyWatch {
  public:
   // Called once, on the watch's thread, when a request has been running for between limit_ms and
-  // 1.25 * limit_ms.
+  // about 1.25 * limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
   // The state that the thread keeps from one check to the next.

@@ -49,7 +49,8 @@ void add_url(SecretPrints *prints, std::string_view url) {
   }
 }
 
-// Adds the command-line values that masked_args() would mask.
+// Adds the values of options whose names suggest a credential, and the arguments that look like
+// credentials, similar to masked_args(). JSON in arguments is not parsed.
 void add_args(SecretPrints *prints, const std::vector<std::string> &args) {
   bool next = false;  // whether the previous argument was an option whose value is a credential
   for (const std::string &arg : args) {

@@ -513,7 +513,7 @@ TEST_CASE("reload: the first list of a server remains the approved definition") 
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
     w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
-    // The first reload changes nothing; the second one changes a limit.
+    // The first iteration runs before a reload, the second one after a reload that changes a limit.
     for (int i = 0; i < 2; ++i) {
       c.got.clear();
       c.end->send(list_tools);

@@ -80,7 +80,8 @@ void ServerChanges::apply_all() {
     std::vector<std::string> refused;
     std::vector<ServerDef> servers = all_servers(core_.profile, &refused);
     refuse_taken(servers, change.get());
-    // Cannot fail: the profile is the same, so no plugin is loaded.
+    // Cannot fail: the profile is the same, so no required plugin is loaded and no policy is
+    // reconfigured.
     auto report = reload_.apply(core_.profile, std::move(servers));
     if (report.has_value()) change->report = *std::move(report);
     change->timer = core_.reactor->timer_start(&core_, change->wait_ms,

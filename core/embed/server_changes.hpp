@@ -26,8 +26,9 @@ class ServerChanges {
   // loop, because router or plugin functions may still be on the call stack.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers in the profile, followed by the servers that plugins have added, unless
-  // their names are already taken. For each server that is omitted, adds the reason to `refused`.
+  // Returns the servers in the profile, followed by the servers that plugins have added. Of the
+  // latter, those whose names are already taken or are held by the corporation's profile are
+  // omitted, and the reasons are added to *refused.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
   // Must be called when a pending change may be complete. Several calls result in a single check,

@@ -40,7 +40,8 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds the values that the connector needs but that the profile does not contain.
+// Adds the values that the connector needs but that are not part of the server's definition in the
+// profile.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

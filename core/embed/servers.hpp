@@ -18,7 +18,8 @@ class Servers {
   Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
       : core_(core), plugins_(plugins), remote_(remote) {}
 
-  // Adds the servers of the profile. Must be called once, before the host starts.
+  // Adds the servers and tools plugins of the profile. Returns an error if a required plugin does
+  // not offer tools. Must be called once, before the host starts.
   Result<void> add_all();
   // Disables servers whose connector has failed to start.
   void drop_failed_connectors();

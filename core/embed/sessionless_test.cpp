@@ -268,7 +268,7 @@ TEST_CASE("a message that would start a session is rejected") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // Within a session, both delivery functions accept the same message.
+  // Within a session, both delivery functions can be used.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);

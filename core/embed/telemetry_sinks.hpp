@@ -12,7 +12,7 @@ class TelemetrySinks final : public link::TelemetryEvents {
  public:
   TelemetrySinks(HostCore &core, const Parts &parts) : core_(core), parts_(parts) {}
 
-  // Connects the plugins that have started. Must be called once.
+  // Connects the plugins that have started and those in compartments. Must be called once.
   void use();
   // Flushes the recorder. Returns true if the connected plugins in compartments have acknowledged
   // all records.

@@ -83,7 +83,7 @@ void check_compatibility(const Node &table, const std::string &, Diagnostics &di
 enum class Use : std::uint8_t {
   kept,     // supported by this program, too
   checked,  // validated, then dropped
-  foreign,  // used only by the other program; dropped with a note and not read
+  foreign,  // used only by the other program; dropped, with a note if it is not empty
 };
 
 struct CapsemSection {

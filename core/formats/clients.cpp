@@ -32,8 +32,8 @@ struct Candidate {
   std::string folder = {};    // of a project's file
 };
 
-// Adds all files in this folder, because Continue reads all of them. YAML files are reported but
-// not read.
+// Adds the JSON and YAML files in this folder, because Continue reads all of them. YAML files are
+// reported as unsupported.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;
@@ -48,7 +48,8 @@ void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   for (std::string &file : files) out->push_back({"Continue", std::move(file), {{"mcpServers"}}});
 }
 
-// Returns true if Continue's main file has servers. It is a YAML file, which is reported only then.
+// Returns true if Continue's main file has servers. The file is YAML, which is not supported, so it
+// is reported only in this case.
 bool mentions_servers(const std::string &file) {
   const auto text = read_whole(file, kClientBytes, true);
   return text.has_value() &&

@@ -20,7 +20,8 @@ bool is_client_key(std::string_view key) noexcept;
 std::vector<std::string> definition_differences(const Node &here, const Node &there);
 
 // Returns nullopt if the definitions differ in the program (command, args, env, cwd), the URL or
-// the type. Otherwise, returns the keys that differ: settings of the gateway, and headers.
+// the type. Otherwise, returns the keys that differ: settings of the gateway, headers and
+// bearerToken.
 std::optional<std::vector<std::string>> setting_differences(const Node &a, const Node &b);
 
 }  // namespace bulkhead::profiles

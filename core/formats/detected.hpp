@@ -1,5 +1,5 @@
-// Reads detected layers. They contain servers from the settings of other programs and are the
-// lowest layers of a profile. Internal to the profile libraries.
+// Reads detected layers. They contain servers from the settings of other programs. Only the builtin
+// layer and the corporation's layer are lower. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
 // Drops entries that refer to this gateway (see is_this_gateway()), and servers that have the same
-// name as a tools plugin. Adds a note for each of them.
+// name as a tools plugin in `below`, the merged lower layers. Adds a note for each of them.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 

@@ -16,11 +16,12 @@ inline constexpr std::size_t kProfileChain = 8;  // maximum number of profiles i
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
 // Returns the layer and its ancestors, in the order that load_profile() expects: the most distant
-// ancestor is first. Returns an error if an ancestor is missing or has a different ID or revision,
-// if the chain contains a cycle, or if it has more than kProfileChain profiles.
+// ancestor is first. Returns an error if an ancestor is missing, is not in this format, or has a
+// different ID or revision, if the chain contains a cycle, or if it has more than kProfileChain
+// profiles.
 //
 // A layer that extends no profile is returned by itself. So is a layer that cannot be parsed;
-// load_profile() reports its errors.
+// load_profile() reports its errors. The same applies to ancestors: the chain ends there.
 std::expected<std::vector<ProfileLayer>, ProfileError> with_ancestors(ProfileLayer layer,
                                                                       const FindProfile &find);
 

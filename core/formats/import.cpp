@@ -1,4 +1,5 @@
-// Converts other clients' servers to a TOML profile without credentials.
+// Converts other clients' servers to a TOML profile. Credentials in env, headers and URLs are
+// replaced with references.
 #include "formats/import.hpp"
 
 #include <algorithm>

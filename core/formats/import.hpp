@@ -16,8 +16,8 @@ struct FoundConfig {
   // The command line or URL of each server, with credentials masked.
   std::vector<std::string> commands = {};
   // The project folder to which these servers belong, if it is not `cwd`; otherwise empty. Claude
-  // Code stores servers per project. The servers of other projects are listed, but import_profile()
-  // ignores them.
+  // Code stores servers per project. The servers of other projects are listed, but import_servers()
+  // and import_profile() ignore them.
   std::string other_project = {};
   // The project folder of these servers, in which the client starts them. Empty for the user's own
   // servers.
@@ -41,9 +41,9 @@ struct ImportedServer {
   std::string refused;    // the reason why load_profile() would reject the server; otherwise empty
   std::vector<std::string> variables;  // see import_profile()
   std::size_t config = 0;              // index into `found` of the file that contains the server
-  // If an earlier server with the same `base` starts the same program or has the same URL: its
-  // name, the keys that differ, such as "timeout", and `toml` with the server disabled for this
-  // reason.
+  // If an earlier enabled server with the same `base` starts the same program or has the same URL:
+  // its name, `toml` with this server disabled for this reason, and the keys that differ, such as
+  // "timeout".
   std::string same_as, disabled_toml;
   std::vector<std::string> differences;
   // A client's file in which the server is configured and not disabled.
@@ -56,8 +56,9 @@ struct ImportedServer {
 
 // Returns the servers in these files, in order. Values of variables, headers and URLs that look
 // like credentials are replaced; arguments that look like credentials are kept, with a comment.
-// Entries for this gateway (see own_address.hpp) are omitted; *skipped receives their names.
-// If a server differs from an earlier one with the same name only in settings, `same_as` is set.
+// Entries for this gateway (see own_address.hpp) are omitted; *skipped receives their names. Equal
+// servers are returned once. If a server differs from an earlier one with the same name only in
+// settings, `same_as` is set.
 std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
                                            const std::vector<std::string> &listens,
                                            std::vector<std::string> *skipped = nullptr);

@@ -64,7 +64,7 @@ class ServerWriter {
 
   struct KeyWriter {
     std::string_view key;
-    // Returns false if the key must be copied unchanged.
+    // Returns false if write_plain() must write the key.
     bool (ServerWriter::*write)(const Node &value);
   };
 
@@ -366,8 +366,7 @@ class ServerWriter {
     return out;
   }
 
-  // In a path or query, replaces the parts that masked_url() would mask with references to
-  // variables.
+  // In a path or query, replaces the parts that look like credentials with references to variables.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::map<std::string, int> used;  // how many variables have been made from each name

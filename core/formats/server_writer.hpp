@@ -1,5 +1,5 @@
-// Converts one server of another client to TOML, without its credentials. Internal to
-// core/formats.
+// Converts one server of another client to TOML. Credentials in env, headers and URLs are replaced
+// with references. Internal to core/formats.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // Class templates that generate the host's extension tables. Each function in a table finds the
 // receiver for the plugin's ctx and calls the corresponding member function of the receiver. A
 // function that the ABI marks [any] may be called on any thread. If it is not called on the reactor
-// thread, the call is posted to the event loop with copies of its arguments.
+// thread, the call is posted to the event loop with copies of its arguments (a bh_buf is moved).
 //
 // A Receiver has `static R of(void *ctx)`, where R is a reference or a small value, and the members
 // that each table's comment lists. Every host has its own Receiver. There are no virtual functions,
@@ -49,7 +49,7 @@ bh_status on_loop(void *ctx, F f) {
 }
 
 // The Receiver must have session_open, deliver_message, stream_gone, session_close, check_revision,
-// finished and set_process_name, with the same arguments as the table's functions.
+// finished and set_process_name, with the arguments of the table's functions except ctx.
 template <class Receiver>
 struct TransportTable {
   static constexpr std::string_view id = BH_EXT_HOST_TRANSPORT;
@@ -186,7 +186,8 @@ struct ToolsTable {
   }
 };
 
-// The Receiver must have call_event(call, kind, detail).
+// The Receiver must have call_event(call, kind, detail). Events whose detail exceeds BH_EVENT_BYTES
+// are dropped.
 template <class Receiver>
 struct EventTable {
   static constexpr std::string_view id = BH_EXT_HOST_EVENT;

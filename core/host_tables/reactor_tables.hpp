@@ -1,5 +1,6 @@
-// The tables bh.host.executor/1 and bh.host.fd/1, through which plugins use the reactor. Watches,
-// timers and posted functions are owned by the plugin's ctx; see Reactor::held() and forget().
+// The tables bh.host.executor/1 and bh.host.fd/1, through which plugins use the reactor. The
+// plugin's ctx is the `owner` of its watches, timers, functions and pool jobs; see Reactor::held()
+// and forget().
 #pragma once
 
 #include <cstdint>

@@ -136,7 +136,8 @@ class Canonical {
     }
   }
 
-  // Drops an editor's prompts ("inputs"). References to them are reported where they occur.
+  // Drops an editor's prompts ("inputs"). References to them (${input:ID}) are resolved when the
+  // server is read (expand()).
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "expected an array");

@@ -20,11 +20,11 @@ struct DefinedServers {
   std::vector<Refused> refused;
 };
 
-// Parses a JSON array of definitions. Each has "name", "source" and the members of an mcpServers
-// entry. Variable references are not expanded. The naming, limits and server types of `profile`
-// apply. A definition that is invalid or is forbidden by the profile's server_holds is rejected
-// without affecting the others. Returns an error if the text is not an array of objects or exceeds
-// a limit (kProfileBytes, kGivenServers).
+// Parses a JSON array of definitions. Each has "name", optionally "source", and the members of an
+// mcpServers entry. Variable references are not expanded. The naming, limits and server types of
+// `profile` apply. A definition that is invalid, repeats a name, or is forbidden by the profile's
+// server_holds is rejected without affecting the others. Returns BH_E_INVALID if the text is not an
+// array of objects or exceeds a limit (kGivenServers, or one of layer.hpp).
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

@@ -114,7 +114,7 @@ std::string_view indent_of(std::string_view text, std::size_t object) {
 }
 
 // Appends `member` to the object whose '{' is at `object`. Returns nullopt if a comment or a
-// trailing comma follows the last member.
+// trailing comma precedes the closing '}'.
 std::optional<std::string> appended(std::string_view text, std::size_t object, const Node &node,
                                     const std::string &member) {
   const bool empty = node.members.empty();
@@ -123,7 +123,7 @@ std::optional<std::string> appended(std::string_view text, std::size_t object, c
   const std::size_t close = text.find_first_not_of(blanks, last);
   if (close == text.npos || text[close] != '}') return std::nullopt;
   std::string indent(indent_of(text, object));
-  if (empty && !indent.empty()) indent += "  ";  // so far, it is the indentation of '}'
+  if (empty && !indent.empty()) indent += "  ";  // until now, the indentation of '}'
   std::string out(text.substr(0, last));
   if (!empty) out += indent.empty() ? ", " : ",";
   return out.append(indent).append(member).append(text.substr(last));

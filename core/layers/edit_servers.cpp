@@ -25,7 +25,7 @@ Result<Node> read_profile(const ProfileLayer &file) {
   Diagnostics diagnostics(layers);
   Node root;
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    root.kind = Kind::table;  // an empty file counts as TOML
+    root.kind = Kind::table;  // valid TOML; in an empty JSON file, the edit fails
     return root;
   }
   if (parse_layer(layers.front(), 0, {}, &root, diagnostics)) return root;
@@ -63,8 +63,8 @@ std::string json_without(Node root, std::string_view name) {
   return out;
 }
 
-// Returns `text` if it differs from `file` only in this server and has the server only if `has_it`
-// is set. Otherwise, returns BH_E_UNSUPPORTED.
+// Returns `text` if it differs from `file` only in this server, and has the server if and only if
+// `has_it` is set. Otherwise, returns BH_E_UNSUPPORTED.
 Result<std::string> checked(const ProfileLayer &file, const Node &before, std::string_view name,
                             std::optional<std::string> text, bool has_it) {
   if (text) {

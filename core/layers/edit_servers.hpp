@@ -22,8 +22,8 @@ struct NewServer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// Returns the names of the servers in the file, in file order. Returns BH_E_INVALID, with the
-// location of the error, if the text is neither TOML nor JSON.
+// Returns the names of the servers in the file, in file order. Returns BH_E_INVALID, with the line
+// of the error, if the text cannot be parsed in the file's format.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 
 // Adds a server in the file's format and returns the new text. Does not validate the server
@@ -33,7 +33,7 @@ Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &
 
 // Adds the server that `toml` defines in tables [mcpServers.NAME], and returns the new text. The
 // server is converted to the file's format; its comments are kept only in a TOML file. Returns the
-// same errors as file_with_server().
+// same errors as file_with_server(), and BH_E_INVALID if `toml` does not define the server.
 Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
                                      const std::string &toml);
 

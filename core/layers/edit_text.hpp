@@ -1,5 +1,5 @@
-// Adds and removes servers in the text of a profile file. Callers must verify the result. Internal
-// to core/layers.
+// Adds, removes and disables servers in the text of a profile file. Callers must verify the result.
+// Internal to core/layers.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace bulkhead::profiles {
 // Returns the table mcpServers, mcp_servers or servers of the root, or null if there is none.
 const Member *servers_section(const Node &root);
 
-// Adds a server and returns the new text, or nullopt if the syntax cannot be edited automatically.
-// `root` is the parsed text.
+// Add a server and return the new text. The JSON functions return nullopt if the syntax cannot be
+// edited automatically. `root` is the parsed text.
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
@@ -30,8 +30,8 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
-// Inserts `disabled = true` as the server's first key. The server must exist and must not have a
-// `disabled` key. Returns nullopt if the syntax cannot be edited automatically.
+// Inserts `disabled = true` as the server's first key. The server must exist and must have neither
+// a `disabled` nor an `enabled` key. Returns nullopt if the syntax cannot be edited automatically.
 std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
                                            std::string_view name);
 std::optional<std::string> disable_in_json(std::string_view text, const Node &root,

@@ -23,8 +23,9 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   Profile profile;
   for (const ProfileLayer &layer : layers) {
     // Servers must not be able to read profile files, which may contain credentials. A project file
-    // stays readable, because it belongs to the repository that the servers work on.
-    // The layer of an option, such as --listen, has the option's name instead of a file.
+    // stays readable, because it belongs to the repository that the servers work on, and so does
+    // the file of a detected layer, which belongs to another program. The layer of an option, such
+    // as --listen, has the option's name instead of a file.
     const bool is_file = !layer.file.empty() && !layer.file.starts_with("--");
     if (is_file && !layer.project && !layer.detected) profile.own_paths.push_back(layer.file);
     profile.own_paths.insert(profile.own_paths.end(), layer.absent.begin(), layer.absent.end());

@@ -12,7 +12,8 @@ namespace bulkhead {
 
 struct MergedServer {
   // `kept`: the profile has the same definition. `differs`: the profile has a different definition,
-  // and keeps it. `refused`: load_profile() would reject the imported server.
+  // and keeps it. `replaced`: the imported definition has replaced a different one. `refused`:
+  // load_profile() would reject the imported server.
   enum class State : std::uint8_t { added, replaced, kept, differs, refused };
   const ImportedServer *from = nullptr;
   std::string name;  // name in the profile
@@ -29,9 +30,9 @@ struct ServerMerge {
 };
 
 // If `replace` is set and the definitions differ, the imported definition replaces the definition
-// in the profile. Keys that clients do not support (sandbox, roots, allowTools ...) are compared
-// and replaced only if the imported server has them. Whether a server is enabled or disabled is not
-// compared. `imported` must outlive the result.
+// in the profile. Keys that not all clients have (see is_client_key()), such as sandbox, roots and
+// allowTools, are compared and replaced only if the imported server has them. Whether a server is
+// enabled or disabled is not compared. `imported` must outlive the result.
 // Returns BH_E_INVALID or BH_E_UNSUPPORTED if the file cannot be parsed or edited.
 Result<ServerMerge> merge_servers(const ProfileLayer &file,
                                   const std::vector<ImportedServer> &imported, bool replace);

@@ -30,7 +30,7 @@ ImportedServer suffixed_server(const std::string &name, const std::string &keys,
   return out;
 }
 
-// Returns "NAME state differences" for each server.
+// Returns "NAME STATE DIFFERENCES" for each server.
 MergeTexts merge_states(const ServerMerge &merge) {
   MergeTexts out;
   for (const MergedServer &one : merge.servers) {

@@ -39,7 +39,9 @@ struct ProjectEntry {
   std::string cwd;  // working directory; defaults to the folder of the file
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env, headers;
-  std::vector<std::string> variables;  // environment variables that the definition references
+  // The environment variables to which url, env, headers and bearer tokens refer; "input:ID" stands
+  // for ${input:ID}.
+  std::vector<std::string> variables;
   // all other keys, and their values as JSON with masked credentials
   std::vector<std::pair<std::string, std::string>> others;
 };

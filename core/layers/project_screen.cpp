@@ -22,7 +22,7 @@ const Member *member_of(const Node *table, std::string_view name) {
 }
 
 // Makes the working directory absolute, so that it does not depend on the gateway's working
-// directory.
+// directory. If a server with a command has none, the file's folder is used.
 void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;

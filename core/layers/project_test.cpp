@@ -142,7 +142,7 @@ TEST_CASE("a project's servers start in the project folder, wherever the gateway
   const auto cwd = [](const std::string &value) {
     const std::string text = R"({"servers": {"a": {"command": "x", "cwd": ")" + value + "\"}}}";
     const Profile profile = good({project(text, {digest(text)})});
-    // the displayed working directory is the one that is used
+    // The displayed working directory is the one that is used.
     CHECK(entries(text)[0].cwd == profile.servers.at(0).cwd);
     return profile.servers.at(0).cwd;
   };

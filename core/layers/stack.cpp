@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDetects = "detect_servers";
 constexpr std::string_view kPluginDirs = "plugin_dirs";
 
-// Reports directives as errors. Only the corporation's layer may contain them.
+// Reports directives as errors and removes them. Only the corporation's layer may contain them.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
@@ -45,8 +45,8 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // Not added to server_holds, because this lock applies to files but not to a program that
-  // controls the gateway.
+  // Not added to server_holds, because this lock applies to files but not to servers that plugins
+  // or a controlling program add at run time.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
@@ -89,8 +89,8 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // Project definitions are not translated, because they are compared with the approved
-    // definitions as written.
+    // Project definitions are translated later, in add(), because they must first be compared with
+    // the approved definitions as written.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
@@ -131,7 +131,8 @@ bool LayerStack::above_corp(std::size_t index) const {
   return corp_at_.has_value() && index > *corp_at_;
 }
 
-// Puts the corporation's plugin folders first, so that they are searched before all others.
+// If a higher layer has replaced the corporation's plugin folders, inserts them before its own, so
+// that they are searched first.
 void LayerStack::keep_corp_dirs() {
   for (Member &member : root.members) {
     if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;

@@ -33,7 +33,7 @@ class LayerStack {
 
  private:
   struct Layer {
-    // false if the file could not be parsed, or was merged into the next layer
+    // false if the file was not read or could not be parsed, or was merged into the next layer
     bool readable = false;
     bool v2 = false;
     Node tree;  // in canonical form
@@ -55,9 +55,10 @@ class LayerStack {
   std::optional<std::size_t> corp_at_;  // index of the corporation's layer, once it has been read
   std::vector<Node> corp_dirs_;         // plugin_dirs of the corporation's layer
   std::vector<Layer> read_;
-  std::vector<std::string> listen_addresses_;  // listening addresses of all layers' transports
+  // The listening addresses of transports, from all layers that are not tolerant.
+  std::vector<std::string> listen_addresses_;
   bool detects_ = false;
-  std::string servers_locked_;  // the reason why no servers can be added, or empty
+  std::string servers_locked_;  // why tolerant layers cannot add servers; empty: they can
 };
 
 }  // namespace bulkhead::profiles

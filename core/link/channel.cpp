@@ -43,7 +43,8 @@ char *scratch() {
   return mine;
 }
 
-// Calls sendmsg() once. If there is a descriptor, it is attached to the first byte.
+// Sends as much as the socket accepts, with one sendmsg(). A descriptor (-1: none) is attached to
+// the first byte.
 ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
   msghdr message{};
   message.msg_iov = parts;

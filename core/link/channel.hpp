@@ -24,10 +24,11 @@ struct Frame {
   std::uint32_t bytes = 0;  // length of the payload that follows; set by send()
   std::uint16_t kind = 0;
   std::uint16_t has_fd = 0;  // 1 if a descriptor is attached; set by send()
-  std::uint32_t plugin = 0;  // from the server stub: the number that plugin_named assigned
-  std::uint32_t code = 0;    // a status, message kind or flags, depending on `kind`
+  // from the server stub: the number that plugin_named assigned, unless frames.hpp states otherwise
+  std::uint32_t plugin = 0;
+  std::uint32_t code = 0;  // a status, message kind or flags, depending on `kind`
   std::uint64_t exchange = 0;
-  std::uint64_t value = 0;  // a deadline or delay, depending on `kind`
+  std::uint64_t value = 0;  // a deadline, delay, size or other number, depending on `kind`
 };
 static_assert(sizeof(Frame) == 32);
 
@@ -60,13 +61,14 @@ class Channel {
   // as the constructor.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Queues a frame. At the end of each iteration of the event loop, all queued frames are written
-  // with one system call. A large payload is written immediately. The caller keeps `fd` (-1: none);
-  // the peer receives a duplicate. Returns BH_E_LIMIT if the frame is too large, the queue is full
-  // or `fd` cannot be duplicated, and BH_STALE if the channel has been closed.
+  // Queues a frame. At the end of each iteration of the event loop, all queued frames are written,
+  // usually with one system call. A large payload without a descriptor is written immediately, as
+  // far as the socket accepts it. The caller keeps `fd` (-1: none); the peer receives a duplicate.
+  // Returns BH_E_LIMIT if the frame is too large, the queue is full or `fd` cannot be duplicated,
+  // and BH_STALE if the channel has been closed.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // Writes the queue immediately. Needed before the process exits.
+  // Writes as much of the queue as the socket accepts. Needed before the process exits.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }

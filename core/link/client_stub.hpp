@@ -51,15 +51,16 @@ class ClientStubEvents {
 class ClientStub {
  public:
   // `compartment` is used only in error texts. limits.message_bytes limits the size of a frame, and
-  // limits.write_queue_bytes the size of a queue.
+  // limits.write_queue_bytes the size of a queue. `limits` and `events` must outlive this object.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
   ~ClientStub();
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects to a newly started process. The previous process may still respond to the calls that
-  // it has received, until its own trunk is closed.
+  // Connects to a newly started process. The lanes of the previous process are reported as down.
+  // The previous process may still respond to the calls that it has received, until its own trunk
+  // is closed.
   void attach(OwnedFd trunk);
   // Must be called if the process will not be restarted. Lanes and calls fail with `reason` until
   // the next attach().

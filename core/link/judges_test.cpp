@@ -245,7 +245,7 @@ TEST_CASE("client stub: a process that does not acknowledge a request in time is
   w.turn();
   CHECK(w.heard.ended.empty());
   w.client.unanswered(2, true);
-  CHECK(w.heard.ended.empty());  // not called inside the function that makes the request
+  CHECK(w.heard.ended.empty());  // not called inside unanswered()
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   CHECK(w.heard.ended[0] == "policy");
@@ -300,7 +300,7 @@ TEST_CASE("client stub: texts and queued requests are limited") {
     request.exchange = held + 1;
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
-  CHECK(held == 2);  // 1 MiB each
+  CHECK(held == 2);  // 400 KiB each
   // These requests exceed the size limit for messages.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
@@ -526,7 +526,7 @@ TEST_CASE("telemetry: a limited number of records waits for the process and is d
     book.at_most = 2;
     std::vector<std::uint64_t> all;
     for (std::uint64_t frame = 0; frame < 3; ++frame) {
-      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // one frame per record
+      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // one frame per call
       for (std::uint64_t i = 0; i < 3; ++i) all.push_back(9000 + 3 * frame + i);
     }
     REQUIRE(w.until([&] { return client.kept() == 0; }));
@@ -619,7 +619,7 @@ TEST_CASE("telemetry: a required plugin is assumed to commit until it reports it
   SECTION("an earlier process has reported that it does not") {
     required.expect(BH_TELEMETRY_TEXTS);
     CHECK(TelemetryClientStub::table().needs(&required) == BH_TELEMETRY_TEXTS);
-    required.expect(BH_TELEMETRY_COMMITS);  // the process has already reported its needs
+    required.expect(BH_TELEMETRY_COMMITS);  // no effect, because the needs are already known
     CHECK_FALSE(commits(required));
   }
   SECTION("an earlier process has reported that it does, and it is not started again") {

@@ -93,8 +93,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later iteration of the event loop, because the router is currently inside a
-    // table function.
+    // Posted, because the router does not expect events while it calls unanswered().
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });

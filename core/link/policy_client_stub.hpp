@@ -1,9 +1,9 @@
 // The client stub of a policy link: presents a policy in another process to the router. The policy
 // then decides every request asynchronously.
 //
-// If the process fails in any way, requests are rejected. Until the process has started for the
-// first time, requests are queued; during a restart, they are rejected immediately. If a request
-// times out and the process has not even acknowledged it, the process is reported as unresponsive.
+// If the process fails in any way, requests are rejected. While a process is starting, requests are
+// queued; after a process was lost, they are rejected until the next attach(). If a request times
+// out and the process has not even acknowledged it, the process is reported as unresponsive.
 //
 // Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
@@ -35,7 +35,8 @@ class PolicyEvents {
 class PolicyClientStub {
  public:
   // limits.message_bytes limits the size of each message, and limits.write_queue_bytes the total
-  // size of the messages that are queued for the compartment's process.
+  // size of the messages that are queued for the compartment's process. `limits` and `events` must
+  // outlive this object.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
@@ -90,7 +91,7 @@ class PolicyClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   bool ready_ = false;     // the process has reported its needs
-  bool was_lost_ = false;  // an earlier process has exited
+  bool was_lost_ = false;  // an earlier process was lost: it exited, was unhealthy or was replaced
   // Until a process has reported the policy's needs, the policy is assumed to need everything.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |

@@ -1,8 +1,8 @@
 // The server stub of a link: translates frames from the client stub into calls to plugin functions,
 // and the plugins' calls into frames.
 //
-// Owned by the compartment. All functions must be called on the reactor thread. Tools plugins may
-// complete calls on any thread.
+// Owned by the compartment. All functions must be called on the reactor thread. Calls that plugins
+// make on other threads are posted by the host tables (ToolsTable).
 #pragma once
 
 #include <functional>
@@ -55,10 +55,11 @@ class ServerStub {
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects to a new client stub. Closes the lanes and cancels the calls of the previous client
-  // stub. `on_lost` is called once if the trunk is closed before it is replaced.
+  // Connects to a new client stub. Closes the lanes, cancels the calls and ends the subscriptions
+  // of the previous client stub. `on_lost` is called once if the trunk is closed before it is
+  // replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  void close_lanes();  // asynchronous; lanes() returns the number of lanes that are open
+  void close_lanes();  // asynchronous; lanes() returns the number of lanes that are not closed yet
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
   // Called through the plugins' host tables on the reactor thread.

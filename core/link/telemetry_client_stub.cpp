@@ -171,8 +171,8 @@ void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload)
   events_.process_unhealthy(compartment_);
 }
 
-// Acknowledges all records below `number`. Returns false if `number` is invalid because not that
-// many records have been sent.
+// Acknowledges all records below `number`. Returns false if there are unacknowledged records and
+// `number` is greater than the last record's number plus 1.
 bool TelemetryClientStub::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;

@@ -49,7 +49,7 @@ class TelemetryClientStub {
   static constexpr std::size_t max_counters = 256;
 
   // A required plugin is assumed to commit as long as its needs are unknown. Any other plugin is
-  // assumed to commit only for needs_timeout_ms, and not after give_up().
+  // assumed to commit only for needs_timeout_ms, and not after it has failed or after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -70,8 +70,8 @@ class TelemetryClientStub {
 
   // Returns a table whose `self` is a TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
-  // Returns the reason why records are rejected. Returns an empty string if they are accepted or
-  // the process's state is unknown.
+  // Returns the reason why the plugin has failed. Returns an empty string if it has not failed or
+  // its state is unknown. Records are accepted in any case, up to the limits.
   const std::string &failure() const noexcept { return failure_; }
   // Returns true if there are no unacknowledged records, or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }

@@ -25,7 +25,7 @@ class TelemetryServerStub {
  public:
   // retry delay if the plugin did not accept all records
   static constexpr std::uint64_t retry_ms = 200;
-  static constexpr std::uint64_t counters_ms = 500;
+  static constexpr std::uint64_t counters_ms = 500;  // interval between reports of counters
   // Size limit for queued frames: twice the limit that the client stub itself observes. If more is
   // received, the link is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;

@@ -93,8 +93,8 @@ inline const char *key_end(const char *p, const char *end, std::string_view *ins
   return space_end(p + 1, end);
 }
 
-// Parses the comma or closing bracket after a value, with the white space around it. Sets *more to
-// true if there is a comma.
+// Parses the white space after a value and then a comma, with the white space that follows, or the
+// closing bracket. Sets *more to true if there is a comma.
 inline const char *separator_end(const char *p, const char *end, char close, bool *more,
                                  Fault *fault) noexcept {
   p = space_end(p, end);

@@ -1,7 +1,8 @@
 // Finds the end of a JSON string, and validates escape sequences, control characters and UTF-8.
 //
 // There is one variant per instruction set; all return the same results. string_end() uses the
-// fastest one that the processor supports. Without AVX2, non-ASCII text is validated byte by byte.
+// fastest one that the processor supports. Without AVX2, non-ASCII text is validated one character
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,8 @@ struct Fault {
 // invalid string, returns nullptr and sets *fault. Reads only [p, end). Thread-safe.
 using StringEnd = const char *(*)(const char *p, const char *end, Fault *fault) noexcept;
 
-// Runs the fastest variant that the processor supports.
+// Runs the fastest variant that the processor supports. If fewer than 16 bytes are left, runs the
+// scalar variant.
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept;
 
 #if BULKHEAD_SSE2

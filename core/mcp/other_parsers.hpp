@@ -15,8 +15,7 @@ namespace bulkhead::mcp::testing {
 enum class Verdict { valid, invalid, unsure };
 
 // Returns true if the text may exceed a library's nesting limit, which differs between the two
-// libraries. Both also reject lone surrogate escapes, and numbers outside the range of a double or
-// 64-bit integer.
+// libraries.
 inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }

@@ -50,8 +50,9 @@ Result<ParamHeaders> read_param_headers(std::string_view input_schema);
 // Each annotated argument must have a header. Strings and booleans must be equal; numbers must have
 // equal values. The argument's actual type is used, because only the server validates types. There
 // must be no header for an argument that is missing, null, an object or an array. For an integer
-// beyond +-(2^53-1), the header is optional. An annotated argument that occurs twice is a fault.
-// All other headers are ignored. `params` must be a result of read_param_headers().
+// beyond +-(2^53-1), the header is optional. All other headers are ignored. It is also a fault if
+// an annotated argument occurs twice, or if `arguments` is not JSON or is nested too deeply.
+// `params` must be a result of read_param_headers().
 std::optional<HeaderFault> check_param_headers(std::span<const ParamHeader> params,
                                                std::string_view arguments,
                                                std::span<const bh_header> headers);

@@ -41,7 +41,8 @@ constexpr Type type_of(char first) noexcept {
   return first == '-' || (first >= '0' && first <= '9') ? number_type : other_type;
 }
 
-// `[begin, end)` must be a validated number.
+// Returns true if the value is a number without fraction and exponent. [begin, end) must be a
+// validated JSON value.
 bool is_integer(const char *begin, const char *end) noexcept {
   return std::all_of(begin, end, [](char c) { return c == '-' || json::is_digit(c); });
 }
@@ -98,9 +99,9 @@ constexpr ParamRule request_meta_rules[] = {{&Scan::meta_revision, string_type},
 static_assert(std::size(request_meta_rules) == std::size(request_meta_names) &&
               first_request_name + std::size(request_meta_rules) == first_trace_name);
 
-// Performs a single scan. The functions return false if the text is not JSON; the cursor then
-// provides the reason. If the message is invalid for another reason, they call refuse() and
-// continue the scan, because the message's ID may follow.
+// Performs a single scan. The parsing functions return false if the text is not JSON or is nested
+// too deeply; the cursor then provides the reason. If the message is invalid for another reason,
+// they call refuse() and continue the scan, because the message's ID may follow.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -227,8 +228,8 @@ bool Scanner::other_value(char first) noexcept {
   return true;
 }
 
-// Parses the object at the cursor. Calls on_member(which) to parse each value; `which` is the index
-// of a known name, or -1.
+// Parses the object at the cursor. Calls on_member(which) to parse the value of each known member;
+// `which` is the index of its name. Other values are skipped.
 template <class F>
 bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
   if (level > max_depth_) return cursor_.fail(json::too_deep);

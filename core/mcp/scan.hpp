@@ -11,7 +11,8 @@
 // that no member has different meanings for a policy and a server. Names are ambiguous if they are
 // equal, or if they differ only in case from each other or from a known name. They are compared
 // after unescaping. ASCII case is ignored, and so are U+017F and U+212A, which some decoders fold
-// to s and k. In params._meta and params.ref, only names that Scan lists must be unambiguous.
+// to s and k. In params._meta and params.ref, only names that Scan lists must be unambiguous; of
+// traceparent, tracestate and baggage, variants in another case are accepted as unknown members.
 // (Names are compared by a 64-bit hash; different names with equal hashes are rejected too.)
 //
 // Thread-safe. scan() never allocates. A Scan contains offsets and no pointers.
@@ -111,10 +112,10 @@ struct Scan {
   Range token;             // params.progressToken (notifications/progress): string or number
   Range request_id;        // params.requestId (notifications/cancelled): string or number
   Range level;             // string
-  Range elicitation_id;    // params.elicitationId
-  Range ref_type;          // params.ref.type
-  Range ref_name;          // params.ref.name
-  Range ref_uri;           // params.ref.uri
+  Range elicitation_id;    // params.elicitationId: string
+  Range ref_type;          // params.ref.type: string
+  Range ref_name;          // params.ref.name: string
+  Range ref_uri;           // params.ref.uri: string
   Range protocol_version;  // params.protocolVersion: string
   Range capabilities;      // params.capabilities: object
   Range client_info;       // params.clientInfo: object
@@ -209,7 +210,8 @@ std::string unknown_param_names(std::string_view message, const Scan &scan);
 bool for_each_element(std::string_view batch, void *arg,
                       bool (*f)(void *arg, std::string_view element)) noexcept;
 
-// Validates JSON text as scan() does, but without locating members. max_depth is at most 1,024.
+// Validates JSON text as scan() does, but accepts any value, does not locate members and does not
+// check their names. max_depth is at most 1,024.
 bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
 
 // Returns true if an object at any depth of this validated JSON value has two members with the same

@@ -19,7 +19,8 @@ bool valid_tracestate(std::string_view text) noexcept;
 bool valid_baggage(std::string_view text) noexcept;
 
 // Returns true if this member of `_meta` is traceparent, tracestate or baggage, and its value is
-// invalid. `name` has no quotes and may be escaped; `value` is a token. Both are validated JSON.
+// invalid. `name` is a validated string token without quotes, which may have escape sequences.
+// `value` is the validated JSON text of the value.
 bool is_bad_trace(std::string_view name, std::string_view value) noexcept;
 
 }  // namespace bulkhead::mcp

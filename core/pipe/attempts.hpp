@@ -28,9 +28,9 @@ class Attempts {
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
   // Returns the message to log, or an empty string.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Must be called after the connection has been lost. Returns the delay before the next attempt: 0
-  // if the connection lasted at least steady_ms, and otherwise a delay that increases with each
-  // attempt.
+  // Must be called after the connection has been lost. Returns the delay in ms before the next
+  // attempt: 0 if the connection lasted at least steady_ms, and otherwise the current retry delay,
+  // which is 0 before the first failure and then increases up to max_retry_ms.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:

@@ -29,11 +29,12 @@ class Backlog {
 
   // ---- the client's unanswered requests, including unsent requests ----
   std::uint64_t next_exchange() noexcept { return next_exchange_++; }
-  // Adds a request and returns its exchange, or 0 if too many requests are unanswered.
+  // Adds a request and returns its exchange, or 0 if max_pending or max_pending_bytes would be
+  // exceeded.
   std::uint64_t add(const Line &line);
   const Pending *find(std::uint64_t exchange) const;
   void forget(std::uint64_t exchange);
-  // Returns the requests that have been sent, oldest first.
+  // Returns the exchanges of the requests that have been sent, oldest first.
   std::vector<std::uint64_t> sent() const;
   std::size_t pending() const noexcept { return pending_.size(); }
   std::size_t pending_bytes() const noexcept { return pending_bytes_; }
@@ -51,9 +52,10 @@ class Backlog {
 
   // ---- the endpoint's unanswered requests on the current connection ----
   // If the message is a request, stores its ID. If there are already max_questions, drops the
-  // oldest.
+  // oldest. An ID longer than max_question_id is not stored.
   void note_question(std::string_view text);
-  // Returns false if the endpoint did not send this request, or if it has already been answered.
+  // Removes the ID. Returns false if it is not stored: the endpoint did not send this request, it
+  // has already been answered, or its ID was dropped.
   bool take_question(std::string_view id);
   void forget_questions() noexcept { questions_.clear(); }
 

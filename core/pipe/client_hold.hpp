@@ -17,7 +17,7 @@ class ClientHold {
 
   void set_lane_full(bool full) noexcept { lane_full_ = full; }
   // Counts a response that the route itself created and that the client has not read yet. Returns
-  // true for the first one.
+  // true for the first one after own_answers_taken().
   bool add_own_answer(std::size_t bytes) noexcept {
     return std::exchange(own_bytes_, own_bytes_ + bytes) == 0;
   }

@@ -32,8 +32,8 @@ class ClientState {
 
   // Sends the stored requests on a new connection with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // Returns true if the exchange belongs to a repeated request. Its response must not be forwarded
-  // to the client.
+  // Returns true, once, if the exchange belongs to a repeated request. Its response must not be
+  // forwarded to the client.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
   // Sends list_changed to the client for each list that it has read.
   void announce_lists(Ends &ends) const;

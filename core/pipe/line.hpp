@@ -30,7 +30,7 @@ Line classify(std::string_view text) noexcept;
 std::string lost_answer(std::string_view id, std::string_view message);
 
 // Returns the method name for an error message, unescaped and truncated. Returns "request" if
-// `token` is empty.
+// `token` is not a JSON string.
 std::string method_name(std::string_view token);
 
 }  // namespace bulkhead::pipe

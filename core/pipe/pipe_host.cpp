@@ -170,8 +170,8 @@ void PipeHost::to_client(std::string_view message) {
   out.parts = &part;
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
-    // Cannot happen unless memory is exhausted: the limits on in-flight requests keep the queue
-    // small.
+    // Not expected unless memory is exhausted: the lane is paused while the client has unread
+    // output.
     failure_ = Error{status, "the output queue for the client is full, or out of memory"};
   }
 }

@@ -27,7 +27,7 @@ struct Options {
   // connection attempt. The argument is the client's process name, which the transport reports.
   std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
-  std::uint64_t message_bytes = 16u << 20;  // limit for one message of the client
+  std::uint64_t message_bytes = 16u << 20;  // limit for one message, in either direction
   std::uint64_t queue_bytes = 8u << 20;     // limit for queued output, per direction
   LinkedPlugin::Log log;
 };
@@ -39,8 +39,9 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until request_stop() is called, the client has disconnected, or the client's input has
-  // ended and all responses have been written. Returns an error if the host fails.
+  // Runs until request_stop() is called, the client has disconnected, the client's input has ended
+  // and all responses have been written, or the first connection has failed for good. Returns an
+  // error in the last case, or if output for the client was lost.
   Result<void> run();
   // May be called on any thread and in signal handlers.
   void request_stop() noexcept;

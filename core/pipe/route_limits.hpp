@@ -13,11 +13,11 @@ namespace bulkhead::pipe {
 struct RouteLimits {
   std::uint64_t first_retry_ms = 50, max_retry_ms = 500;
   std::uint64_t start_ms = 30'000;       // the program fails if there is no connection by then
-  std::uint64_t outage_wait_ms = 5'000;  // maximum time that an unsent request waits
+  std::uint64_t outage_wait_ms = 5'000;  // how long unsent requests wait after a loss
   // if a connection lasted at least this long, the first retry after it is lost is immediate
   std::uint64_t steady_ms = 1'000;
   std::uint64_t linger_ms = 300;  // time between the last response and closing the connection
-  // time to wait for responses after the client's input has ended
+  // maximum time between two responses after the client's input has ended
   std::uint64_t drain_ms = 330'000;
   std::uint64_t reminder_ms = 30'000;        // between log lines about the same outage
   std::size_t max_pending = 4'096;           // unanswered requests

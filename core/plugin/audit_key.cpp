@@ -150,7 +150,7 @@ Result<void> thin_list(const std::string &folder, const std::string &path,
   return {};
 }
 
-// Appends a line and syncs the file. On failure, nothing is appended.
+// Appends a line and syncs the file. On failure, removes what was appended.
 Result<void> append_line(const std::string &path, std::string line) {
   const OwnedFd fd(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));

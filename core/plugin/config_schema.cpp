@@ -143,8 +143,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds all errors by validating repeatedly. After each error, the invalid member is removed from
-// the configuration or, if a member is missing, the requirement is removed from the schema.
+// Finds errors by validating repeatedly. After each error, the invalid member is removed from the
+// configuration or, if members are missing, the schema's `required` list is removed.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)

@@ -20,7 +20,8 @@ class DialRules {
   Result<void> announce(std::string_view address);
 
   // Returns a non-blocking stream socket that is connected or connecting. Returns BH_E_DENIED if
-  // the address was not announced. Thread-safe, but must not run concurrently with announce().
+  // the address was not announced, BH_E_UNAVAILABLE if the connection is rejected, and BH_E_IO if
+  // no socket can be created. Thread-safe, but must not run concurrently with announce().
   Result<OwnedFd> dial(std::string_view address) const;
 
  private:

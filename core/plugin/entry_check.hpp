@@ -22,9 +22,9 @@ struct PluginDescription {
 // to do.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks the entry's sizes, versions and functions, and all descriptors. Error messages do not
-// contain the plugin's name, because the caller prepends it. Members that this host does not know
-// are ignored.
+// Checks the entry's sizes, versions and functions, and all descriptors. Returns copies of the
+// descriptors. Error messages do not contain the plugin's name, because the caller prepends it.
+// Members that this host does not know are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

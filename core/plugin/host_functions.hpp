@@ -1,4 +1,5 @@
-// Implements bh_host and the extensions that do not depend on the kind of plugin.
+// Implements bh_host and the extensions that every host provides in the same way. The other
+// extension tables come from HostContext::extra_ext.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"

@@ -218,7 +218,7 @@ void Instance::end() noexcept {
   using enum InstanceState;
   if (state_ == started || state_ == draining) stop();
   if (!ended_.load(std::memory_order_relaxed)) release_held();
-  context_->reactor->forget(this);  // drops functions that were posted while stop() ran
+  context_->reactor->forget(this);  // drops functions that other threads posted in the meantime
   if (abandoned_) {
     log(BH_LOG_PLUGIN_MISBEHAVES, "stays in memory: its blocking work is still running");
     return;

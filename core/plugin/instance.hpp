@@ -1,8 +1,8 @@
 // One instance of a plugin, and its bh_host. An instance passes once through the states created,
-// configured, started, draining, stopped and destroyed. When it is stopped, resources that the
-// plugin has not released are logged.
+// configured, started, draining (optional), stopped and destroyed. When it is stopped, resources
+// that the plugin has not released are logged and removed.
 //
-// Owned by the Host.
+// Owned by the host that loaded it (PluginPart).
 #pragma once
 
 #include <atomic>
@@ -89,8 +89,9 @@ class Instance {
 
   // These functions must be called in this order, each at most once; drain() may be omitted.
   // Otherwise, the plugin is not called, and the function logs the error and, if it has a return
-  // value, returns BH_E_INVALID. If configure() or start() fails, the instance can only be
-  // destroyed. configure() first validates the configuration against the plugin's config_schema.
+  // value, returns BH_E_INVALID. A further stop() has no effect and is not logged. If configure()
+  // or start() fails, the instance can only be destroyed. configure() first validates the
+  // configuration against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC

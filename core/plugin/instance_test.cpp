@@ -106,7 +106,7 @@ TEST_CASE("after a failed configuration or start, an instance can only be destro
     const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
-    // The plugin's error contains an ESC character, which is removed.
+    // The plugin's error contains an ESC character, which is replaced with a space.
     CHECK_THAT(refused.error().text,
                Contains("plugin good, instance mine") && Contains("an object [31m is wanted"));
     CHECK_FALSE(instance->start().has_value());

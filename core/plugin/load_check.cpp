@@ -1,6 +1,7 @@
 // load_check FOLDER PLUGIN [TOOL ARGUMENTS]... loads a plugin as a host does, runs its lifecycle,
-// and calls its tools. Fails if a call is not completed or an error is logged. load_check FOLDER
-// loads all plugins in the folder. Used by the tests of the SDK package.
+// and calls its tools. Fails if a step fails, a call is not completed, or an error is logged.
+// load_check FOLDER loads all plugins in the folder. Used by the tests of the SDK package and by
+// the test plugins_load.
 #include <cstdio>
 #include <map>
 #include <string>

@@ -125,7 +125,7 @@ void run_attempt(Attempt &a) {
 }
 
 Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
-  // The helper thread blocks all signals, so that only the program's own threads handle them.
+  // The helper thread blocks all signals, so that signals are delivered only to other threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -284,8 +284,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // Creates a Library for a shared library that has been mapped and initialized. `id` selects one
-  // of its plugins. If that plugin is rejected, the Library's destructor calls deinit.
+  // Creates a Library for an entry whose init has succeeded. `id` selects one of its plugins. If
+  // there is no such plugin, the Library's destructor calls deinit.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);

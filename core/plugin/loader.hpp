@@ -69,20 +69,21 @@ class Library {
   // mapping, but init and deinit are called for each of them.
   //
   // Errors contain the names of the plugin and the file:
-  // - BH_E_NOT_FOUND: the file does not exist.
-  // - BH_E_DENIED: other users can change the file, it is a symbolic link, or its digest is
-  //   different.
-  // - BH_E_INVALID: the file is damaged or is not a plugin.
+  // - BH_E_NOT_FOUND: the file or its manifest does not exist.
+  // - BH_E_DENIED: other users can change the file, its manifest or its folder, a file is a
+  //   symbolic link, or the digest is different.
+  // - BH_E_INVALID: the file is damaged or is not a plugin, or its manifest is invalid or wrong.
   // - BH_E_ABI: the ABI version is incompatible.
   // - BH_E_TIMEOUT: the plugin's code did not return. Its thread is abandoned, and its file stays
   //   mapped.
-  // - Others: BH_E_UNAVAILABLE, BH_E_LIMIT, or the error that init returned.
+  // - Others: BH_E_IO, BH_E_LIMIT, BH_E_INTERNAL, the error that init returned, or BH_E_UNAVAILABLE
+  //   if the constructors of a plugin still hang.
   //
   // Must be called on the control thread. Waits at most init_timeout_ms for the plugin's code.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // The two steps of load(). check() uses `dirs` and `sha256`, and can return any of the errors
-  // listed above except BH_E_TIMEOUT. load() with a CheckedLibrary uses `init_timeout_ms`.
+  // The two steps of load(). check() uses `dirs` and `sha256`, and does not run the plugin's code.
+  // load() with a CheckedLibrary uses `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);

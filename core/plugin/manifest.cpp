@@ -38,8 +38,8 @@ Result<std::string> read_all(int fd, const std::string &path) {
   }
 }
 
-// Reads a string, or an integer from 0 to 2^32-1. Returns false if the key is missing or its value
-// has another type.
+// Reads a string, or an integer from 0 to 2^32-1. Returns false if the key is missing, or its value
+// has another type or is out of range.
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;

@@ -15,9 +15,10 @@
 
 namespace bulkhead {
 
-// Maps the verified file unless it is already mapped, and returns its entry function. Runs the
-// library's static constructors, which may be slow or hang. Error messages begin with a verb,
-// because the caller prepends the plugin's name.
+// Maps the verified file unless it is already mapped, and returns its entry function. Mapping runs
+// the library's static constructors, which may be slow or hang. Returns BH_E_INVALID if the file
+// has been changed since it was mapped. Error messages begin with a verb, because the caller
+// prepends the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
 // Stores the name of a plugin whose static constructor hangs. Such a constructor holds a lock in

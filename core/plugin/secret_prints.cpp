@@ -51,8 +51,9 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// Adds the value both as it is and unescaped. The unescaped form is needed because mask() unescapes
-// text, and the value itself may contain characters that look like an escape sequence.
+// Adds the value as it is, unescaped, and unescaped with '+' for spaces. The unescaped forms are
+// needed because mask() unescapes text, and the value itself may contain characters that look like
+// an escape sequence.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);

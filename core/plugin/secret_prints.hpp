@@ -1,7 +1,7 @@
 // Finds and masks the gateway's credentials in text. Only keyed hashes of the credentials are
 // stored, so that a process can mask credentials in records without knowing them.
 //
-// Immutable after construction. mask() is thread-safe.
+// mask() is thread-safe after the last call of add().
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Shorter values would also match unrelated text.
+  // Values outside these bounds are ignored. Shorter ones would also match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  // each value has one to three prints; values beyond this limit are ignored
+  // each value has up to three prints; prints beyond this limit are not added
   static constexpr std::size_t max_prints = 2'048;
   // For a text of n bytes, at most hashed_at_least + hashed_per_byte * n bytes are hashed. If that
   // is not enough, the whole text is masked.

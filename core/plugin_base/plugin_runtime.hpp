@@ -26,7 +26,7 @@ namespace bulkhead {
 // A host's state for one plugin instance. Instance::user points to it.
 struct PluginPart {
   PluginUse use;
-  bool starts_children = false;  // may use bh.host.spawn/1: a connector of stdio servers
+  bool starts_children = false;  // may use bh.host.spawn/1: a connector
   bool keeps_records = false;    // may use bh.host.sign/1 and bh.host.mask/1: a telemetry plugin
   std::string failure;           // why it is not running
   std::unique_ptr<Instance> instance;
@@ -62,10 +62,11 @@ class PluginRuntime {
   PluginRuntime(const PluginRuntime &) = delete;
   PluginRuntime &operator=(const PluginRuntime &) = delete;
 
-  // Loads the library, then creates and configures the instance. If this fails, the part has no
-  // instance. The part must not be moved after this call.
+  // Loads the library, then creates and configures the instance. The part must not have an
+  // instance, and still has none if this fails. The part must not be moved after this call.
   Result<void> load(PluginPart &part);
-  // Starts a loaded part. If load() or start() fails, part.failure is set to the reason.
+  // Starts a loaded part. Succeeds without effect if the part has no instance. If load() or start()
+  // fails, part.failure is set to the reason.
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);

@@ -20,8 +20,8 @@ inline constexpr std::string_view kLocked = "locked";
 inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
-// Formats text for one terminal line: control characters become '?', and text longer than `most`
-// bytes is truncated.
+// Formats text for one terminal line: ASCII control characters become '?', and text longer than
+// `most` bytes is truncated and followed by "...".
 std::string printable(std::string_view text, std::size_t most = 80);
 // Returns the printable() text in double quotes.
 std::string in_quotes(std::string_view text);
@@ -51,8 +51,9 @@ class Diagnostics {
                    std::span<const std::string_view> known);
   void note(const Place &place, std::string_view text);
 
-  // Typed readers. Each returns the value of `node`. If the node has another type, it records an
-  // error with the actual and the expected type and returns nullopt.
+  // Typed readers. Each returns the value of `node`. If the node has another type, a number is out
+  // of range or a string contains a NUL character, the reader records an error and returns nullopt
+  // (is_table(): false).
   std::optional<std::string> string(const Node &node, const std::string &path);
   std::optional<bool> boolean(const Node &node, const std::string &path);
   std::optional<std::uint64_t> integer(const Node &node, const std::string &path,

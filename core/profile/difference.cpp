@@ -49,7 +49,8 @@ bool file_differs(const PluginFile &was, const PluginFile &is) {
   return !is.mark.empty() && was.mark != is.mark;
 }
 
-// Returns false if no plugin of the profile has a mark, which means that they were not checked.
+// Returns false if no plugin instance has a mark, which means that the caller has not checked the
+// plugin files.
 bool has_marks(const Profile &profile) {
   const auto has = [](const std::vector<PluginUse> &uses) {
     return std::any_of(uses.begin(), uses.end(),

@@ -9,8 +9,9 @@
 
 namespace bulkhead {
 
-// Returns true if a reload can keep the server's connections, which is the case if only tool lists,
-// root folders, time-outs, max_in_flight, source and origin differ.
+// Returns true if a reload can keep the server's connections, which is the case if the definitions
+// differ only in allow_tools, deny_tools, root_folders, time-outs, max_in_flight, source, origin
+// and stored lists.
 bool same_wire(const ServerDef &was, const ServerDef &is);
 // Return true if both arguments are equal except for their origins.
 bool same_server(const ServerDef &was, const ServerDef &is);
@@ -32,9 +33,10 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 
 // Changes `next` so that a running gateway can apply it: everything that can change only with a
 // restart keeps its current value. Returns one line for each such change, for example
-// "transports.http: needs a restart". For a policy, the line also says which policy is in force
-// until the restart. If `reload_policies` is set, a policy that differs only in its configuration
-// can be applied without a restart.
+// "transports.http: needs a restart", and for each plugin whose file is missing. For a policy whose
+// use in the profile has changed, the line also says which policy is in force until the restart. If
+// `reload_policies` is set, a policy that differs only in its configuration can be applied without
+// a restart.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

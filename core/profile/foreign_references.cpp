@@ -21,7 +21,8 @@ std::string_view dollar_name(std::string_view value) {
   return value.find_first_not_of(rest, 1) == value.npos ? value.substr(1) : std::string_view();
 }
 
-// Returns the VS Code variable in the text, such as "${workspaceFolder}".
+// Returns a VS Code variable that the text contains, such as "${workspaceFolder}". Returns an empty
+// view if there is none.
 std::string_view editor_variable(std::string_view text) {
   for (const std::string_view name :
        {"${workspaceFolder}", "${workspaceFolderBasename}", "${userHome}"})

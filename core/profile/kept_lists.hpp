@@ -32,7 +32,8 @@ struct ListNews {
   KeptList list;
 };
 
-// A longer list is not stored, so its server must be started to obtain the list.
+// Maximum size of the text of one list. A longer list is not stored, so its server must be started
+// to obtain the list.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
 // Maximum number of lists per server.
 inline constexpr std::size_t most_kept_lists = 4;

@@ -33,7 +33,8 @@ inline constexpr std::string_view kNotApproved = "not approved: ";
 // One source of the profile. Layers are ordered from lowest to highest priority. A higher layer's
 // tables are merged key by key; its scalars and arrays replace those of lower layers. A server in a
 // higher layer replaces the entire server with the same name. A plugin instance replaces the entire
-// instance with the same name if its `plugin` differs.
+// instance with the same name if its `plugin` differs. Of the enabled policies, only those of the
+// highest layer that has any are used. The corporation's plugin_dirs are always searched first.
 struct ProfileLayer {
   std::string name;  // "builtin", "corp", "user", "file", "project", "command line"
   // The file name that appears in messages. Relative paths in the layer are resolved against this

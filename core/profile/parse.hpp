@@ -11,7 +11,8 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  // Whether an object may contain the same name more than once. If so, the last one is used.
+  // Whether a JSON object may contain the same name more than once. If so, the last member with the
+  // name is used.
   bool duplicates = false;
 };
 

@@ -44,8 +44,8 @@ std::uint32_t overlong_key_line(std::string_view text) {
   return 0;
 }
 
-// Removes the values that toml++ quotes in its messages, because a value may be a credential that
-// the user forgot to put in quotes.
+// Removes the values that toml++ quotes in its messages and that begin like a number, because such
+// a value may be a credential that the user forgot to put in quotes.
 std::string without_values(std::string_view text) {
   std::string out;
   std::size_t i = 0;

@@ -173,9 +173,10 @@ void append_entries(std::string &out, const std::map<std::string, std::string> &
   out += '\n';
 }
 
-// Returns the digest of text that contains credentials. Testing a guess takes several milliseconds
-// and 8 MiB of memory, because the digest is written to records, and a password may be short. The
-// salt is constant, because processes compare their digests.
+// Returns the digest of text that contains credentials. The digest is written to records, and a
+// password may be short, so the computation is made expensive (several milliseconds and 8 MiB of
+// memory): this slows down an attacker who guesses passwords. The salt is constant, because
+// processes compare their digests.
 std::string slow_digest(const std::string &text) {
   static_assert(crypto_pwhash_SALTBYTES == 16);
   constexpr unsigned long long passes = 2;
@@ -186,7 +187,7 @@ std::string slow_digest(const std::string &text) {
   auto *to = reinterpret_cast<unsigned char *>(bytes.data());
   if (sodium_init() < 0 || crypto_pwhash(to, bytes.size(), whole.data(), whole.size(), salt, passes,
                                          memory, crypto_pwhash_ALG_ARGON2ID13) != 0) {
-    throw std::bad_alloc();  // the only possible cause
+    throw std::bad_alloc();  // in practice, the only cause
   }
   sodium_bin2hex(out.data(), out.size(), to, bytes.size());
   out.pop_back();

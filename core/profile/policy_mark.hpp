@@ -15,16 +15,17 @@
 
 namespace bulkhead {
 
-// Returns a mark with generation 1 and no changes. The digest covers the policy plugins, their
-// order and their configuration, including credentials, but not the locations of keys. If a policy
-// has keys of its own, or a name or value suggests a credential, computing the digest takes several
-// milliseconds and 8 MiB of memory, so that a short password cannot be found by trying digests.
-// Throws std::bad_alloc.
+// Returns a mark with generation 1 and no changes. The digest covers the names of the policy
+// plugins, their order and their configuration, including credentials, but neither the contents of
+// plugin files (unless sha256 pins them) nor the locations of keys. If a policy has keys of its
+// own, or a name or value suggests a credential, computing the digest takes several milliseconds
+// and 8 MiB of memory, so that a short password cannot be found by trying digests. Throws
+// std::bad_alloc.
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
-// Returns true if a policy's own keys contain a reference such as ${env:TOKEN} that was left
-// unexpanded because its variable is unset (ProfileUse::none). Its digest then differs from that of
-// a process in which the variable is set.
+// Returns true if a value of a policy's own keys contains "${". It may then be a reference such as
+// ${env:TOKEN} that was left unexpanded because its variable is unset (ProfileUse::none), and the
+// digest differs from that of a process in which the variable is set.
 bool has_unexpanded_reference(const std::vector<PluginUse> &policies);
 
 // Returns the mark for `is`, the policies that replace `was`. If nothing differs, returns `mark`

@@ -79,7 +79,7 @@ struct SandboxRules {
 
 // One upstream server. References such as ${env:NAME} are resolved.
 struct ServerDef {
-  std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
+  std::string name;  // [A-Za-z0-9_][A-Za-z0-9_.-]{0,63}; further rules: see refused_name()
   std::string type;  // "stdio", "http", "sse", or a type from [connectors]
   bool disabled = false;
   std::string disabled_reason;  // shown to users; empty: the profile disables the server
@@ -90,7 +90,7 @@ struct ServerDef {
   std::map<std::string, std::string> env;
   std::string cwd;  // empty: the gateway's working directory or a private folder (start_folder.hpp)
   SandboxRules sandbox;
-  bool lazy = false;               // the first call starts the server
+  bool lazy = false;               // the first call, or a request for an unknown list, starts it
   std::uint64_t idle_stop_ms = 0;  // the server is stopped after this time without calls; 0: never
   // Number of child processes that share the calls to pool_safe_tools.
   std::uint32_t pool_size = 1;
@@ -101,7 +101,7 @@ struct ServerDef {
   // all types
   std::optional<std::vector<std::string>> allow_tools;  // set but empty: no tool is allowed
   std::vector<std::string> deny_tools;
-  std::optional<std::uint64_t> timeout_ms;                // time-out of each call
+  std::optional<std::uint64_t> timeout_ms;                // time-out of each request
   std::map<std::string, std::uint64_t> tool_timeouts_ms;  // time-outs by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
   ProtocolPin protocol = ProtocolPin::automatic;
@@ -145,7 +145,7 @@ struct Naming {
   bool strict_names = false;
   // Whether an invalid server name is an error. If not, the server is skipped with a note.
   bool bad_names_error = false;
-  // Tool aliases, at most max_aliases: alternative name -> listed name.
+  // Tool aliases, at most max_aliases. The key is the alias, the value the listed name.
   std::map<std::string, std::string, std::less<>> aliases;
   static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
@@ -171,20 +171,21 @@ struct Limits {
   std::uint64_t request_read_ms = 30'000;
   std::uint64_t shutdown_grace_ms = 3'000;
   std::uint64_t connect_timeout_ms = 10'000;
-  std::uint64_t call_timeout_ms = 300'000;    // tools/call
+  std::uint64_t call_timeout_ms = 300'000;    // tools/call and tasks/result
   std::uint64_t request_timeout_ms = 60'000;  // all other requests
-  // Configured time-outs that exceed this value are reduced to it.
+  // If call_timeout_ms, request_timeout_ms or a time-out of a server exceeds this value, it is
+  // reduced to this value.
   std::uint64_t timeout_ceiling_ms = 300'000;
-  std::uint64_t ask_timeout_ms = 600'000;  // for a client's response to an elicitation
+  std::uint64_t ask_timeout_ms = 600'000;  // for a client's response to a server-initiated request
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // how long the tools of a disconnected server stay listed
-  // When a reload removes a server, its in-flight calls may continue for this long.
+  // When a reload removes or changes a server, its in-flight calls may continue for this long.
   std::uint64_t drain_ms = 5'000;
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
-  // Maximum number of calls that wait because max_in_flight has been reached or the server has not
-  // started.
+  // Maximum number of requests that wait for one connection because max_in_flight has been reached
+  // or the server has not started.
   std::uint32_t queued_per_server = 1024;
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
@@ -263,8 +264,8 @@ struct Identity {
 };
 
 // Protects a part of the profile from changes. The corporation's layer protects parts from higher
-// layers. A layer with editable.mcpServers = false prevents plugins from adding servers to
-// mcpServers.
+// layers and from changes at run time. editable.mcpServers = false in another layer protects
+// mcpServers only from other files, including the file to which the service API adds servers.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top level; "*": any key
   bool forbids = false;           // true: the part must not exist; false: it must not be changed
@@ -301,7 +302,7 @@ struct Profile {
   // IP:PORT on which /metrics is served; empty: not served over TCP.
   std::string metrics_listen;
   UnknownParams unknown_params = UnknownParams::forward;
-  // The folder for logs, secrets and plugin data. Empty: ~/.local/state/bulkhead.
+  // The folder for logs, secrets and plugin data. Empty: the program chooses the default.
   std::string state_dir;
   std::vector<std::string> own_paths;  // the gateway's files and folders, hidden from all servers
   // The gateway's executable and plugins, and the folders of plugins. No server may change them.

@@ -50,7 +50,7 @@ bool is_missing(const std::string &path) {
          std::filesystem::file_type::not_found;
 }
 
-// Returns the paths that were added.
+// Adds the paths of `was` that *is lacks to *is, and returns the added paths.
 Paths keep(const Paths &was, Paths *is) {
   Paths added;
   std::copy_if(was.begin(), was.end(), std::back_inserter(added),

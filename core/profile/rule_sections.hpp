@@ -35,8 +35,8 @@ void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer
 //                     "lines": {"security.rules.mcp.x": 3, "security.rules.mcp.x.if": 4}}, ...]
 //
 // The lowest layer is first. In the keys of "lines", names are formatted by join(): a name is in
-// double quotes if it is empty or contains a dot, a space or a double quote, and long names are
-// truncated.
+// double quotes if it is empty or contains a dot, a space or a double quote, and ASCII control
+// characters become '?'. Long names are not truncated.
 void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context &context);
 
 }  // namespace bulkhead::profiles

@@ -1,5 +1,6 @@
-// Detects and masks credentials in the output of `profile show` and `bulkhead approve`, and in the
-// arguments that are displayed for human approval (route/shown_json.hpp).
+// Detects and masks credentials, for example in the output of `profile show` and of
+// `bulkhead approve`, and in the arguments that are displayed for human approval
+// (route/shown_json.hpp).
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ inline constexpr std::string_view kMask = "***";
 // Returns true if the name of a variable, header, key or command-line option suggests a credential:
 // token, key, secret, password ...
 bool credential_name(std::string_view name);
-// Returns true if a value looks like a credential: it has the prefix of a well-known token, is a
-// URL with user:password@, or starts with "Bearer".
+// Returns true if a value looks like a credential: it has the prefix of a well-known token,
+// contains a URL with "user@" or "user:password@", or starts with "Bearer" or "Basic".
 bool credential_value(std::string_view value);
 
 // Returns the scheme of an Authorization value, including the space after it, or an empty view.

@@ -32,7 +32,8 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
 
 // Returns the groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-// Returns the keys in plugin tables that the host reads. All other keys belong to the plugin.
+// Returns the keys that the host reads in plugin tables, in some groups or in all, except
+// kRulesMember. May contain a key twice. All other keys belong to the plugin.
 std::vector<std::string_view> plugin_keys();
 // Reads the plugin instances of one group. `rules` is true if the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
@@ -41,8 +42,8 @@ void read_plugins(std::string_view group, const Node &table, bool rules, Context
 // been read. `tools` is the table of the tools plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Returns the reason why a server name is invalid, or an empty string if it is valid. `builtin_too`
-// permits the name "builtin".
+// Returns the reason why the name of a server or plugin instance is invalid, or an empty string if
+// it is valid. `builtin_too` permits the name "builtin".
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
 // Reads a compartment name into *out: "own", or a shared name that matches [a-z0-9-]{1,32}. Rejects

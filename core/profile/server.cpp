@@ -210,7 +210,7 @@ void ServerReader::read_env(const Member &env) {
 }
 
 // Resolves the references in a value. If the server is disabled, the references are kept, because
-// it may have been disabled precisely because its variables are unset.
+// the user may have disabled the server precisely because its variables are unset.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {

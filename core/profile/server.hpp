@@ -12,7 +12,7 @@ namespace bulkhead::profiles {
 // Returns the canonical name of a key or its alias ("httpUrl" -> "url"). Returns an empty view if
 // servers have no such key.
 std::string_view server_key(std::string_view spelling);
-// Returns the canonical names of all server keys.
+// Returns the canonical names of all server keys except envFile, which is always rejected.
 std::span<const std::string_view> server_keys();
 // Returns true if the server can have the key `key` (a canonical name). For example, only a server
 // with a command can have sandbox_paths.

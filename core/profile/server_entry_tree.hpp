@@ -7,8 +7,8 @@
 namespace bulkhead::profiles {
 
 // Converts the definition to a table. Validates the entry, because it may come from a compromised
-// process: returns false if it is not a tree, is deeper than kProfileDepth, or has more than
-// max_values values.
+// process: returns false if the values do not form a tree whose root is a table, if the tree is
+// deeper than kProfileDepth or has more than max_values values, or if a number is malformed.
 bool to_tree(const ServerEntry &entry, Node *out);
 
 }  // namespace bulkhead::profiles

@@ -53,7 +53,7 @@ class ServerReader {
   struct Value {
     std::string text;
     bool referred = false;  // at least part of the value comes from the environment
-    // The text still contains references because the server is disabled or will be.
+    // References in the text have not been resolved, because the server is disabled or will be.
     bool unresolved = false;
   };
 

@@ -46,7 +46,8 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Headers that belong to the connection. If they were configured, framing or sessions would break.
+// Headers that the gateway sets or that belong to the connection. If they were configured, framing
+// or sessions would break.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",     "mcp-session-id", "last-event-id",
     "host",       "content-length", "transfer-encoding",

@@ -37,8 +37,8 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // Shows a setting of a plugin or of the gateway. `secret` is true if the name of a parent
-  // suggests a credential.
+  // Shows a setting of the gateway, of a plugin or of a server. `secret` is true if the name of the
+  // setting or of a parent suggests a credential.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)

@@ -88,7 +88,7 @@ struct Poller::State {
   asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched;
   std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has completed their waits
-  std::vector<Watched *> reported;  // reported by the last wait(), so their waits are complete
+  std::vector<Watched *> reported;                // descriptors that the last wait() reported
   int event_fd = -1;
   Watched *wakeup = nullptr;
 
@@ -155,7 +155,7 @@ Result<std::unique_ptr<Poller>> Poller::create() {
 }
 
 bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
-  struct stat about{};
+  struct stat about {};
   if (::fstat(fd, &about) != 0) return BH_E_IO;
   if (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) return BH_E_UNSUPPORTED;
   auto w = std::make_unique<State::Watched>(handle, state_->io);

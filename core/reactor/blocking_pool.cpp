@@ -27,7 +27,7 @@ bh_status BlockingPool::submit(const Job &job) {
   // whether any thread is idle, because a thread that has been woken counts as idle until it holds
   // the lock.
   if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
-    // Pool threads block all signals, so that only the program's own threads handle them.
+    // Pool threads block all signals, so that signals are delivered only to other threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

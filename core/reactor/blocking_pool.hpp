@@ -27,7 +27,8 @@ class BlockingPool {
   // finished(job) is called on a pool thread after the job's work has been done.
   BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
                std::function<void(const Job &)> finished);
-  // Drops the jobs that have not started, and waits for the others.
+  // Drops the jobs that have not started, so that neither `work` nor `done` is called for them, and
+  // waits for the others.
   ~BlockingPool();
 
   // Returns BH_E_LIMIT if the queue is full. Thread-safe.

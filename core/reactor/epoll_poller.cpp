@@ -64,7 +64,7 @@ Result<std::unique_ptr<Poller>> Poller::create() {
 
 bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
   if (state_->control(EPOLL_CTL_ADD, handle, fd, events)) return BH_OK;
-  return errno == EPERM ? BH_E_UNSUPPORTED : BH_E_IO;  // EPERM: a regular file
+  return errno == EPERM ? BH_E_UNSUPPORTED : BH_E_IO;  // EPERM: a regular file or a folder
 }
 
 bh_status Poller::modify(std::uint64_t handle, int fd, std::uint32_t events) {

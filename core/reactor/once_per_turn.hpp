@@ -1,5 +1,5 @@
 // Runs a function once at the end of the current iteration of the event loop, even if it is
-// requested several times. Used on the reactor thread.
+// requested several times. Must be used on the reactor thread.
 #pragma once
 
 #include <functional>

@@ -38,8 +38,9 @@ class Poller {
   // Must be called before the descriptor is closed. The descriptor is not reported afterwards.
   void remove(std::uint64_t handle, int fd) noexcept;
 
-  // Waits until a descriptor is ready, wake() is called, or timeout_ms has passed (-1: no limit).
-  // Replaces the contents of `ready`. Returns false after a timeout.
+  // Waits until a descriptor is ready, wake() is called, a signal is handled, or timeout_ms has
+  // passed (-1: no limit). Replaces the contents of `ready`. Returns false if no descriptor is
+  // ready and wake() was not called.
   bool wait(int timeout_ms, std::vector<Ready> &ready);
 
   // Makes wait() return. Thread-safe and async-signal-safe.

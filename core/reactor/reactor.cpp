@@ -31,7 +31,7 @@ struct Timer {
 struct Due {
   std::uint64_t at_ns;
   std::uint64_t timer;
-  // reversed, so that the earliest timer is on top of the heap.
+  // reversed, so that the earliest timer is on top of the heap
   bool operator<(const Due &other) const { return at_ns > other.at_ns; }
 };
 
@@ -47,7 +47,7 @@ struct Task {
 
 struct Reactor::State {
   std::unique_ptr<Poller> poller;
-  std::vector<Poller::Ready> ready;  // ready descriptors of this turn
+  std::vector<Poller::Ready> ready;  // ready descriptors of this iteration
   std::atomic<bool> stopping{false};
   std::atomic<std::thread::id> loop_thread{};
   std::uint64_t now = bh::monotonic_ns();
@@ -56,11 +56,11 @@ struct Reactor::State {
   Slots<Timer> timers;
   std::vector<Due> heap;
   std::vector<Task> deferred;
-  std::vector<Task> running;  // tasks of this turn; forget() clears these too
+  std::vector<Task> running;  // tasks of this iteration; forget() clears these too
 
   mutable std::mutex posted_mutex;
   std::vector<Task> posted;
-  // jobs that were submitted but have not completed; guarded by posted_mutex
+  // submitted jobs whose `done` has not been run; guarded by posted_mutex
   std::uint32_t blocking = 0;
   std::vector<const void *> blocking_owners;
 
@@ -126,8 +126,8 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Run only timers that are due now. A timer that restarts itself with a delay of 0 runs in the
-    // next iteration of the event loop.
+    // Run only timers that are due now. The number of calls is limited, because a timer may restart
+    // itself with a delay of 0.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
@@ -259,8 +259,8 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until they are due. They are removed earlier if they greatly
-  // outnumber the active timers.
+  // Cancelled timers stay in the heap until they are on top of it. They are removed earlier if they
+  // greatly outnumber the active timers.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());

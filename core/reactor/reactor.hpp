@@ -41,9 +41,9 @@ class Reactor {
   void wake() noexcept;
 
   // Sets a function that releases resources that an idle process does not need. It is called on the
-  // reactor thread once per idle period, that is, while no descriptor becomes ready and no other
-  // thread posts a function. In the first idle period, it is called after first_idle_ms; in all
-  // later ones, after next_idle_ms. Timers do not end an idle period.
+  // reactor thread once per idle period. An idle period ends when a descriptor becomes ready,
+  // another thread posts a function, or wake() is called; timers do not end it. The first call
+  // follows after first_idle_ms of an idle period, each later call after next_idle_ms.
   static constexpr std::uint64_t first_idle_ms = 1'000;
   static constexpr std::uint64_t next_idle_ms = 30'000;
   void set_idle_handler(void (*fn)() noexcept) noexcept;
@@ -52,8 +52,8 @@ class Reactor {
   std::uint64_t now_ns() const noexcept;
 
   // These functions are documented in bh_host_executor and bh_host_fd. `owner` can be passed to
-  // held() and forget(). If fn will never be called, because of forget() or because the reactor is
-  // destroyed, `drop` is called to free `arg`. `drop` may be null.
+  // held() and forget(). If a posted fn will never be called, because of forget() or because the
+  // reactor is destroyed, `drop` is called to free `arg`. `drop` may be null.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);

@@ -175,7 +175,7 @@ TEST_CASE("a hang-up is reported as an error even if no event is requested") {
               &seen, &watch) == BH_OK);
   REQUIRE(write(fds[1], "x", 1) == 1);
   reactor->poll(0);
-  CHECK(seen.empty());  // readable, but only writability is watched
+  CHECK(seen.empty());  // readable, but no event is requested
   close(fds[1]);
   reactor->poll(0);
   CHECK(seen == std::vector<std::uint32_t>{BH_FD_ERROR});
@@ -244,7 +244,7 @@ TEST_CASE("wake() in a signal handler makes a waiting poll() return") {
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
   const pthread_t loop = pthread_self();
   std::atomic<bool> over{false};
-  // sends the signal repeatedly, because the first one may arrive before the wait begins
+  // sends the signal repeatedly, because each poll() below needs one
   std::thread sender([&] {
     while (!over) {
       pthread_kill(loop, SIGUSR1);

@@ -32,7 +32,7 @@ void add_members(const ResultForm &form, const Message &answer, Splice *splice) 
 }
 
 // Returns true if a client may read the error as one that requires it to visit URLs: the error has
-// this code, its code cannot be read, or it has several codes.
+// this code, several codes, or no code that can be read.
 bool may_require_urls(std::string_view error) {
   std::size_t codes = 0;
   if (error.starts_with('{')) {
@@ -128,8 +128,9 @@ std::optional<Message> AnswerBridge::take(Call &call, const Message &answer, Com
       taken = {room->text, &room->scan};
     }
   }
-  // If the result asks for input, the policy evaluates the requests in it one by one, like requests
-  // from servers with sessions.
+  // InputRounds handles the requests for input in a result one by one, like requests from servers
+  // with sessions. If the client could handle the result itself, this is necessary only if the
+  // policy evaluates such requests.
   const bool rounds = is_bridged(call) ||
                       (call.answer_form != nullptr && call.judges_inputs && call.input != nullptr);
   const bool interim =
@@ -218,8 +219,8 @@ std::optional<std::string> AnswerBridge::sealed(const Call &call, std::string_vi
 }
 
 // A server with sessions may respond with an error that requires the client to visit URLs. If the
-// client uses revision 2026-07-28, this function asks it to visit them through a result, and
-// returns true. The call is sent again when the client repeats its request.
+// client uses revision 2026-07-28 and supports such requests, this function asks it to visit the
+// URLs through a result, and returns true. The client then repeats its request as a new call.
 bool AnswerBridge::ask_for_urls(Call &call, std::string_view error, Reply *reply) const {
   const Session *s = call.session;
   const bool can = s != nullptr && s->repeats_requests && (s->caps & cap::elicitation_url) != 0;
@@ -242,9 +243,9 @@ bool AnswerBridge::ask_for_urls(Call &call, std::string_view error, Reply *reply
 
 // Called for each result to a client of 2026-07-28. If the result, or a task in it, asks the client
 // for input, checks the requests and replaces the server's requestState with one that the gateway
-// has sealed. Returns false if the call has been ended with an error instead. Examples: the result
-// is a task that was not requested, or a request needs a capability that the client has not
-// declared to the gateway, or the gateway to the server.
+// has sealed. Returns false if the call has been ended with an error instead, for example because
+// the result is a task that was not requested, or because a request for input needs a capability
+// that the client has not declared to the gateway or the gateway has not declared to the server.
 bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply) const {
   const std::string_view result = answer[answer.scan->result];
   const ClientReading read = ClientReading::of(answer);

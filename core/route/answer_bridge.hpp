@@ -1,8 +1,10 @@
-// Converts responses between protocol generations. If the server and the client both use revision
-// 2026-07-28, checks requests for input and seals the server's state instead. take() is called
-// before the policy evaluates a response, and convert() afterwards.
+// Converts responses between protocol generations, and replaces the servers' task ids with those
+// that clients use. If the server and the client both use revision 2026-07-28, checks requests for
+// input and seals the server's state. take() is called before the policy evaluates a response, and
+// convert() afterwards.
 //
-// Owner: the Router. Runs on the reactor thread, inside the steps of a call; see CallLoop.
+// Owner: the Router. Runs on the reactor thread. take() and convert() must be called inside a step;
+// see CallLoop.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ class AnswerBridge {
     const Gate &gate;
     CallEnds &ends;
     InputRounds &rounds;
-    // Seals requestState values before they are sent to clients. Null if there are no such clients.
+    // Seals requestState values before they are sent to clients. Null if no client uses revision
+    // 2026-07-28.
     const RequestStates *states = nullptr;
     std::uint64_t state_ms = 0;          // how long such a state is valid
     const TaskAnswers *tasks = nullptr;  // null: task ids are not replaced
@@ -57,7 +60,8 @@ class AnswerBridge {
   static std::optional<std::string> rewritten(const Call &call, std::string_view result,
                                               const std::string &replacement);
 
-  // A response as the client receives it. Borrows the server's response, and must not be moved.
+  // A response as the client receives it. Borrows the message that is passed to the constructor.
+  // Must not be moved.
   struct Reply {
     explicit Reply(const Message &answer);
     Reply(const Reply &) = delete;
@@ -67,7 +71,7 @@ class AnswerBridge {
     bool ok;                        // is a result
     std::uint64_t bytes;            // for the record
     std::string_view response;      // for the record: the result or the error
-    std::uint32_t http_status = 0;  // 0: the transport's
+    std::uint32_t http_status = 0;  // 0: the transport's default
 
    private:
     friend class AnswerBridge;
@@ -77,7 +81,7 @@ class AnswerBridge {
   };
   // Returns false if responses of this call need no conversion, except for their id.
   static bool converts(const Call &call);
-  // Converts the response. Returns false if the call has been ended with an error instead.
+  // Converts the response. Returns false if the call has been ended instead.
   bool convert(Call &call, const Message &answer, Reply *reply) const;
 
  private:

@@ -17,7 +17,7 @@ const StatelessForm &no_hints() {
 
 enum class Pair : std::uint8_t { sessions, old_client, old_server, none_old };
 
-// A call whose client and server are of the given revisions.
+// A call between a client and a server of the given protocol generations.
 struct BridgeWorld : World {
   explicit BridgeWorld(Pair pair, std::uint32_t needs = 0) {
     policy.needs = BH_POLICY_DECIDES | needs;

@@ -49,14 +49,14 @@ class AnswerForm {
   virtual bool is_interim(const Message &answer) const = 0;
 
   // ---- for clients of the revisions with a session ----
-  // Edits a result. *room stores the new text, which must outlive the splice.
+  // Edits a result. *room stores new text and must outlive the splice.
   virtual void edit(const Message &answer, Splice *splice, std::string *room) const = 0;
   // Like edit(), but for the text of a result that is not part of a message. Returns the edited
   // text.
   virtual std::string edited(std::string_view result) const = 0;
 
-  // Returns what the client receives instead of `error` (a JSON object), or nullopt if it receives
-  // the error unchanged.
+  // Returns what a client of any generation receives instead of `error` (a JSON object), or nullopt
+  // if the client receives the error unchanged.
   virtual std::optional<ReplacedError> replace(mcp::Method method, std::string_view error,
                                                const ErrorRecipient &client) const = 0;
 };

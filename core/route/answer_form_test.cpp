@@ -88,7 +88,7 @@ TEST_CASE("structured content that is not an object is removed, and the text sta
     CHECK(edited("{" + text + R"(,"structuredContent" : )" + kept + R"(,"ttlMs":1})") ==
           "{" + text + R"(,"structuredContent" : )" + kept + "}");
   }
-  // All of the removed members together.
+  // A result that contains every kind of removed member.
   CHECK(edited(R"({"resultType":"complete","a":1,"ttlMs":1,"b":2,"cacheScope":"x","c":3,)"
                R"("structuredContent":[1],"d":4,"_meta":{"io.modelcontextprotocol/x":1}})") ==
         R"({"a":1,"b":2,"c":3,"d":4})");
@@ -243,7 +243,7 @@ TEST_CASE("a missing capability that the client has declared is reported as the 
     REQUIRE(tool.has_value());
     CHECK(tool->text.find(own) != std::string::npos);
   }
-  // A client that lacks one of several can react to the error.
+  // A client that lacks one of several required capabilities can react to the error.
   const std::string two = lacks(R"({"roots":{},"elicitation":{"url":{}}})");
   CHECK_FALSE(form.replace(call, two, {cap::roots | cap::elicitation, true}).has_value());
   CHECK_FALSE(form.replace(call, lacks(R"({"extensions":{"io.modelcontextprotocol/tasks":{}}})"),

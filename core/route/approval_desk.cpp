@@ -35,8 +35,8 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
-// Formats a client-supplied name as a single line. Line breaks and tabs are escaped; otherwise, a
-// line break in the name would start a new line in a form.
+// Formats the name that a client claims as a single line. Line breaks and tabs are escaped;
+// otherwise, a line break in the name would start a new line in a form.
 std::string shown_line(std::string_view text, std::size_t max) {
   std::string out;
   for (const char c : shown_text(text, max)) {
@@ -76,7 +76,7 @@ bool ApprovalDesk::somebody_watches() const {
   return needs_.profile.approval.api || approvals_.watched(needs_.reactor.now_ns());
 }
 
-// Composes the question, but leaves out the members that are only displayed to approvers.
+// Composes the question except for the members that ask() sets.
 ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts &texts,
                                            const Gate::Decision &decision) const {
   ApprovalQuestion q;

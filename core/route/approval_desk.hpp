@@ -47,19 +47,18 @@ class ApprovalDesk {
     waits,    // the question is pending for up to limits.approval_timeout_ms
     refused   // the question cannot be asked; see *refusal
   };
-  // `definition` is the hash of the tool's listed definition.
+  // `definition` is the hash of the tool's listed definition, or all zeros if it is not listed.
   Asked ask(Call &call, const Message &message, const DefinitionHash &definition,
             const Gate::Decision &decision, Gate::Decision *refusal);
-  // If the client supports forms, sends it the approval form on the call's stream. The client may
-  // answer before this function returns.
+  // If the profile permits approval forms, and the call's client supports forms and can be asked
+  // now, sends it the form. The client may answer before this function returns.
   void ask_client(Call &call);
   // Ends the question about the call: withdraws an open form from the client and records the
-  // outcome.
-  // Returns nullopt if the call has no question.
+  // outcome. Returns nullopt if the call has no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
-  // Allows further calls within the scope of the answer.
+  // Allows further calls within the scope of the answer. Does nothing for a single call.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope);
   // Returns a refusal for a call that needs approval. `why` completes the message "needs approval,
   // ...".
@@ -70,8 +69,8 @@ class ApprovalDesk {
   // again within this time, at most Approvals::max_watch_ms. If watch_ms is 0, the caller only
   // reads the list.
   ApprovalList list(std::uint64_t watch_ms);
-  // Returns the call to which this answer applies. Returns BH_E_NOT_FOUND if the question is not
-  // pending, and BH_E_INVALID if the scope is unknown or not valid for this call.
+  // Returns the id of the call that waits for this answer. Returns BH_E_NOT_FOUND if no question is
+  // pending under this id, and BH_E_INVALID if the scope is unknown or not valid for this call.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
   // Ends a grant. Returns BH_E_NOT_FOUND if there is no grant with this id.
   Result<void> revoke(const ApprovalAnswer &answer);
@@ -79,7 +78,7 @@ class ApprovalDesk {
 
   std::size_t size() const noexcept { return approvals_.size(); }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
-  // Called when the server has been removed or its definition has changed.
+  // Called when a reload has removed or replaced the server.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
   // Called when the rules have changed. Ends the grants that allow calls to a tool with any
   // arguments.

@@ -12,7 +12,7 @@
 namespace bulkhead {
 
 // The first revision with elicitation, and the first revision whose elicitation requests specify a
-// mode.
+// mode (indexes of `revisions`).
 inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revision = 3;
 
 // Returns true if a client of this revision with these capabilities can display a form.
@@ -24,12 +24,13 @@ std::string approval_form(const ApprovalQuestion &question, std::uint64_t timeou
                           std::uint8_t revision);
 
 struct FormAnswer {
-  // False if the client answered with an error because it could not display the form.
+  // False if the client answered with an error, so it did not display the form.
   bool shown = true;
   bool allow = false;
   ApprovalScope scope;
 };
-// Any answer other than "allow" denies the call. An unknown scope is treated as "once".
+// Any result that does not accept the form with the decision "allow" denies the call. An unknown
+// scope is treated as "once".
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan);
 
 }  // namespace bulkhead

@@ -2,7 +2,8 @@
 // is watching the list. Independent of clients and lanes.
 //
 // Owner: the ApprovalDesk. Runs on the reactor thread. Limits: limits.approvals_* and max_grants.
-// Approval requests are lost when the process exits, and their calls are refused.
+// Approval requests and grants are lost when the process exits, and calls that wait for approval
+// are not run.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ namespace bulkhead {
 class Approvals {
  public:
   static constexpr std::size_t max_grants = 1024;  // if exceeded, the oldest grant is removed
-  // An approver that has not read the list again within this time counts as absent.
+  // The longest time for which watch() counts an approver as present.
   static constexpr std::uint64_t max_watch_ms = 60'000;
 
   // An approval request and its parked call.
   struct Waiting {
     ApprovalQuestion question;
     std::uint64_t call = 0;
-    std::uint64_t bytes = 0;           // size of the parked call
+    std::uint64_t bytes = 0;           // size of the parked call's message
     std::shared_ptr<ClientLoad> load;  // of the client; may be null
   };
 
@@ -47,19 +48,20 @@ class Approvals {
   ApprovalList list(std::uint64_t now_ns);
   std::size_t size() const noexcept { return waiting_.size(); }
 
-  // Allows later calls within the scope, provided that the same rule requires approval for them.
+  // Stores a grant for later calls; ApprovalScope describes which calls it covers. Does nothing for
+  // Kind::once.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   bool has_grants() const noexcept { return !grants_.empty(); }
   void forget_session(std::uint64_t session);
-  // Removes all grants for the server. Called when the server is removed or its definition changes.
+  // Removes all grants for the server. Called when a reload has removed or replaced the server.
   void forget_server(std::string_view server);
   std::optional<ApprovalGrant> revoke(std::string_view id);
   // Removes and returns the grants that allow calls to a tool with any arguments. Called when the
   // rules change.
   std::vector<ApprovalGrant> take_tool_grants();
-  // Removes and returns the grants for the request's tool and session that were given for a
-  // different definition of the tool.
+  // Removes and returns the grants that allow the request's tool with any arguments in the same
+  // session and for the same client process, but were given for a different definition of the tool.
   std::vector<ApprovalGrant> take_outdated(const ApprovalQuestion &question);
 
   // Called when an approver has read the list and promises to read it again within `ms`, which is
@@ -86,7 +88,7 @@ class Approvals {
 std::string approved_meta(std::string_view meta, bool modern);
 // The parts of a call's params that the digest covers.
 struct ApprovedTexts {
-  std::string_view arguments;  // for completion/complete: the complete params
+  std::string_view arguments;  // for completion/complete and tasks/update: the complete params
   std::string_view meta;       // from approved_meta()
   std::string_view extra;      // from mcp::extra_params()
 };

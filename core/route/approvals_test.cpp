@@ -57,7 +57,7 @@ TEST_CASE("pending approval requests have three limits, and each refusal names t
     return one;
   };
   CHECK(a.refusal(limits, *first, 10).empty());
-  // The limit is per client, also if each request has its own session.
+  // The limit is per client, even if each request has its own session.
   a.add(of(first, waiting(1, 1)));
   a.add(of(first, waiting(2, 2)));
   CHECK(a.refusal(limits, *first, 10).find("approvals_per_session = 2") != std::string::npos);

@@ -14,7 +14,7 @@ namespace bulkhead {
 namespace {
 
 // Returns the capability that a client must have declared to receive this ask, or 0 if clients
-// cannot be asked.
+// never receive requests with this method.
 ClientCaps capability_for(mcp::Method method) {
   if (method == mcp::Method::roots_list) return cap::roots;
   if (method == mcp::Method::sampling_create_message) return cap::sampling;
@@ -226,8 +226,8 @@ void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
   refuse(lane, id, method, Refusal::by_policy);
 }
 
-// Refuses an ask that cannot be attributed to a client or a task, requires a capability that was
-// not declared to the server, is refused by the policy, or has an invalid progress token.
+// Sends the server a refusal. `no_client` means that the ask cannot be attributed to a client, or
+// that the client cannot be asked, is gone or has not answered in time.
 void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
   ++needs_.counters.refused_asks;
   const std::string tail = refusal(method, why);
@@ -315,7 +315,7 @@ void Asks::answer_refused(std::uint64_t handle) {
 }
 
 // Forwards the client's answer to the server that sent the request, with the id that the server
-// chose for the request.
+// chose for the request. Answers to approval forms and input requests are passed to Forms.
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
@@ -473,7 +473,7 @@ void Asks::suspend(std::uint64_t call) {
 }
 
 // Called when an ask of the call has ended. If the call has no other asks, its full time-out starts
-// again, because waiting for the user may have used up the previous time-out.
+// again, because suspend() has removed the deadline without storing the remaining time.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
@@ -536,12 +536,13 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
   for (const std::uint64_t handle : handles) end_one(handle, tell);
 }
 
-// Ends an ask. Depending on `tell`, the server receives a refusal because the client is gone, the
-// client receives a cancellation because the server is gone, or both are notified.
+// Ends an ask. Depending on `tell`, the server receives a refusal, the client receives a
+// cancellation, or both. For an ask without a lane, Forms is notified in place of the server.
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  // Remove the ask from the table first, because the party that is notified may change it.
+  // Remove the ask from the table first, because the notified client or server may call back and
+  // change the table.
   const Ask ask = *found;
   remove(handle);
   const bool tell_server = tell != Tell::client;
@@ -572,7 +573,7 @@ ReplyTo Asks::asked_of(const Ask &ask) {
   return {ask.session, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
-// ---- time ------------------------------------------------------------------------------------
+// ---- time-outs -------------------------------------------------------------------------------
 
 // Users answer asks, so checking once a second is precise enough.
 void Asks::start_timer() {

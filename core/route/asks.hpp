@@ -3,7 +3,8 @@
 //
 // An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
 // determined, the ask is refused. On a pipe, several calls from one client may have caused the ask.
-// The ask then stays open until all of these calls have ended, and suspends their deadlines.
+// The ask then suspends the deadlines of all these calls, and is withdrawn only if all of them have
+// ended.
 //
 // An ask about a task is sent only to the task's client (TaskNotes), with the task id that this
 // client knows. Such an ask belongs to the calls that wait for the task's result (tasks/result). If
@@ -33,7 +34,7 @@ namespace bulkhead {
 
 class Asks {
  public:
-  // Receives the answers to approval forms that the gateway has sent to clients.
+  // Receives the answers of clients to approval forms and input requests, which have no lane.
   class Forms {
    public:
     virtual ~Forms() = default;
@@ -95,6 +96,7 @@ class Asks {
   void refuse_malformed(Lane &lane, const Message &message);
 
   // ---- from clients ----
+  // A response that does not belong to an open ask of this session is counted and dropped.
   void answered(Session &session, const Message &message);
   // The destination for progress notifications about an ask: the server that sent the ask, and the
   // progress token that this server chose. `lane` is null if there is no such ask or its server did
@@ -132,14 +134,16 @@ class Asks {
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // Sends the form to the client of the call. `params` is JSON.
+  // Sends the form to the client of the call. `params` is JSON. If the client cannot be asked,
+  // calls Forms::form_lost().
   void show_form(Call &call, std::uint64_t form, std::string_view params);
   // Withdraws the call's form from the client if it is still open.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
-  // Called when a call has ended. Ends the asks that no other call can have caused. If tell_server
-  // is true, their servers receive an answer.
+  // Called when a call has ended, or when its server no longer needs the answers. Ends the asks
+  // that no other call can have caused, and notifies their clients. If tell_server is true, their
+  // servers receive refusals.
   void call_ended(std::uint64_t call, bool tell_server);
   // Called when the client can no longer answer. The servers receive refusals.
   void session_ended(bh_session session);
@@ -163,8 +167,9 @@ class Asks {
     std::shared_ptr<ClientLoad> load{};  // of the client
   };
   enum class Refusal : std::uint8_t { undeclared, no_client, unknown_task, by_policy, malformed };
-  // Whether the policy must still evaluate the request. late: it has allowed the request, after a
-  // delay, for the client `judged_for` (null if that client is gone).
+  // no: the policy must still evaluate the request. yes: the policy does not evaluate requests.
+  // late: the policy has allowed the request, after a delay, for the client `judged_for` (null if
+  // that client is gone).
   enum class Judged : std::uint8_t { no, yes, late };
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged,

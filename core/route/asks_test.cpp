@@ -346,6 +346,6 @@ TEST_CASE(
   CHECK(w.first.load->asks == 0);
   CHECK(call.stage == Stage::at_server);
   CHECK(call.deadline_tick != 0);
-  w.ask();  // the next one is sent
+  w.ask();  // the next request is sent
   CHECK_FALSE(w.asked(w.first).empty());
 }

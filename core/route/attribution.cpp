@@ -5,14 +5,16 @@
 namespace bulkhead {
 namespace {
 
-// Returns a key that identifies the session's client. All sessionless requests from one principal
-// or connection have the same key.
+// Returns a key that identifies the session's client. Sessionless requests have the same key if
+// they arrived on the same connection or, without a connection, have the same transport and
+// principal.
 std::uint64_t client_key(const Session &s) {
   return s.is_sessionless() && s.scope != 0 ? s.scope : s.handle;
 }
 
-// While a client is being asked through a result, both the client and the server are waiting for a
-// person. The server's next message must therefore be about another call.
+// Returns true if the client of this session can be asked now. If the session is parked, its client
+// has already been asked through a result, and the server is waiting for the answer. The server's
+// next message is therefore assumed to be about another call.
 bool may_be_asked(const Session &s) {
   return !s.is_sessionless() || (s.repeats_requests && !s.parked);
 }
@@ -62,8 +64,8 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
 }
 
 // A client without a session is known only by its calls about the task. A request of the server
-// belongs only to a call that waits for the task's result: the others are answered immediately, and
-// the request must not end with them.
+// belongs only to a call that waits for the task's result: other calls about the task are answered
+// immediately, and the request must not end with them.
 Session *Attribution::client_of_task(Lane &lane, std::uint64_t hint, const TaskNote &task,
                                      Call **call) const {
   *call = nullptr;
@@ -87,7 +89,8 @@ Session *Attribution::client_of_task(Lane &lane, std::uint64_t hint, const TaskN
   return nullptr;
 }
 
-// Returns true if the server may still be working on a cancelled call from another client.
+// Returns true if the server may still be working on a cancelled or timed-out call from another
+// client.
 bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
   const std::uint64_t now = reactor_.now_ns();
   const std::uint64_t client = client_key(s);

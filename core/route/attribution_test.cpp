@@ -133,8 +133,8 @@ TEST_CASE(
   CHECK(w.client_of() == &newest);
   CHECK(w.call == newer.call);
   CHECK(Attribution::other_calls(*newer.call) == std::vector<std::uint64_t>{older.call->id});
-  // The client of the newer call is waiting for a person, so the message must be about the older
-  // call. If both clients are waiting, the newest call is used.
+  // The client of the newer call has already been asked, so the message is assumed to be about the
+  // older call. If both clients have been asked, the newest call is used.
   newer.call->session->repeats_requests = older.call->session->repeats_requests = true;
   newer.call->session->parked = true;
   CHECK(w.client_of() == older.call->session);

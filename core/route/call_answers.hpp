@@ -47,20 +47,21 @@ class CallAnswers {
     // Called when the policy decision for request `number` is no longer needed. `late` is true if
     // the policy request timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Called when a call has ended, because the gateway may now be idle.
+    // Called when a response has been sent and its call has ended: the gateway may now be idle.
     std::function<void()> on_ended;
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- events; queued while a step runs. The call has left its lane when they return ----
+  // ---- events; queued while a step runs. The call has left its lane afterwards ----
   // Handles a result or an error from the call's server. `owned` contains the bytes of the answer
-  // if they may be moved.
+  // if they may be moved; otherwise, it is null.
   void answered(Call &call, const Message &answer, std::string *owned = nullptr);
-  // Fails a call because of a problem with its server. If a policy reads results, it evaluates the
-  // text like an error from the server, because the server may have written part of it.
+  // Fails a call because of a problem with its server. If the call is on a lane and a policy reads
+  // results, the policy evaluates the text like an error from the server, because the server may
+  // have written part of it.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
-  // Handles a queued event.
+  // Handles a queued event: CallEvent::answered or CallEvent::failed.
   void handle(Call &call, CallEvent event);
 
   // ---- called inside steps ----

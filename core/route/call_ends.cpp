@@ -69,9 +69,10 @@ void CallEnds::drop(Exchange &exchange) {
   needs_.draining.look_later();
 }
 
-// ---- the end ---------------------------------------------------------------------------------
+// ---- ending a call ---------------------------------------------------------------------------
 
-// Informs the approver and the policy that the call has stopped waiting for them.
+// Withdraws the call's approval request, discards its parked message, and informs the policy if it
+// has to decide about the call or has required approval for it.
 void CallEnds::release(Call &call) {
   const Stage stage = call.stage;
   if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);

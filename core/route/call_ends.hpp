@@ -40,8 +40,9 @@ class CallEnds {
     const Attribution &attribution;
     Subscriptions &subscriptions;
     Draining &draining;
-    // Called when the policy decision for request `number` is no longer needed. `late` is true if
-    // the policy request timed out.
+    // Called when the policy decision for request `number` is no longer needed, or when a call for
+    // which the policy has required approval has ended. `late` is true if the policy request timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // Cancels a task that no client has received. May be empty.
     std::function<void(const CreatedTask &)> cancel_task{};
@@ -49,7 +50,8 @@ class CallEnds {
   explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- events; queued while a step runs ----
-  // Called when the client has cancelled the call. The notification is forwarded to the server.
+  // Called when the client has cancelled the call. If the call was sent, the client's reason is
+  // forwarded to the server.
   void cancel(Call &call, const Message &notification);
   // Called when the client is gone. The servers are notified so that they can stop. Unless a step
   // is running, the session has no calls when this function returns.
@@ -60,12 +62,13 @@ class CallEnds {
   // Called when the client has not answered a question in time. The client receives `text`, and the
   // server is notified.
   void end_unanswered(Call &call, std::string_view text);
-  // Called when the call was cancelled to make room for another one. Like end_unanswered().
+  // Called when the call has to make room for another one. Like end_unanswered(), but the call is
+  // recorded as cancelled.
   void end_evicted(Call &call, std::string_view text);
   // Called when the gateway is stopping. Every call is answered with an error that states whether
   // it may have run.
   void end_all();
-  // Handles a queued event.
+  // Handles a queued event: CallEvent::cancelled, gone or ended.
   void handle(Call &call, CallEvent event);
 
   // ---- called inside steps ----
@@ -79,9 +82,10 @@ class CallEnds {
   // Records how the call ended, but does not free it. If the call has already been recorded, does
   // nothing. Called before the response is sent if records must be written first.
   void record(Call &call, const Recorder::End &end);
-  // Sends an error to the client, then calls finish().
+  // Calls finish(), then sends an error to the client.
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
-  // Calls fail(), and notifies the server that the call was cancelled.
+  // Calls fail(). If the call was on a lane, also removes it from the lane's queue or notifies the
+  // server that the call was cancelled.
   void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
                         std::uint32_t outcome);
 

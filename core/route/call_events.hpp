@@ -6,8 +6,8 @@
 // dropped, because the first one already ends the wait.
 //
 // The queue is part of the call. The data of the events is in EventDetails. Each slot of the call
-// table creates its EventDetails when the first event is queued, and keeps them for later calls, so
-// nothing is allocated in steady state.
+// table creates its EventDetails when the first event with data is queued, and keeps them for later
+// calls, so nothing is allocated in steady state.
 //
 // Runs on the reactor thread.
 #pragma once
@@ -34,14 +34,14 @@ enum class CallEvent : std::uint8_t {
   approved,   // the human approver's answer
   withdrawn,  // the approval question can no longer be answered
   committed,  // the intent record is committed
-  input,      // the client has answered the requests of the call's round
-  again,      // the call is at the head of its lane's queue, and has to be evaluated again
+  input,      // the call's round of input requests has ended; see CallInput::settled()
+  again,      // the call has left its lane's queue, and has to be evaluated again
   answered,   // the server's answer
-  failed,     // the server or its connection has failed
+  failed,     // the server, its connection or its lane has failed
   timed_out,  // the deadline of the stage has passed
   cancelled,  // by the client
   gone,       // the client is gone
-  ended,      // the server was removed, or the gateway is stopping
+  ended,      // by the gateway: see CallEnds::end_drained(), end_unanswered(), end_all()
   count       // not an event
 };
 
@@ -53,7 +53,8 @@ struct CallFailure {
   bool of_server = false;  // `failed` only: a policy that reads results evaluates the text
 };
 
-// The data of queued events. Valid until another event of the same kind is queued.
+// The data of queued events. Valid until another event of the same kind is queued or clear() is
+// called.
 struct EventDetails {
   Gate::Decision decision;  // decided
   bool duplicates = false;  // checked
@@ -74,7 +75,7 @@ class CallEvents {
 
   bool empty() const noexcept { return size_ == 0; }
   bool has(CallEvent event) const noexcept { return (kinds_ & bit(event)) != 0; }
-  // Returns true if a queued event ends the call in any stage.
+  // Returns true if one of the queued events ends a call that is waiting to be sent.
   bool ends_call() const noexcept {
     return (kinds_ & (bit(CallEvent::cancelled) | bit(CallEvent::gone) | bit(CallEvent::ended) |
                       bit(CallEvent::failed) | bit(CallEvent::timed_out))) != 0;
@@ -97,8 +98,8 @@ class CallEvents {
     if (details_ == nullptr) details_ = std::make_unique<EventDetails>();
     return *details_;
   }
-  // Removes all events and releases their data. The buffer of the response is kept if it has at
-  // most max_kept bytes.
+  // Removes all events and releases their larger data. The buffer of the response is kept if its
+  // capacity is at most max_kept bytes.
   void clear() noexcept {
     size_ = 0;
     kinds_ = 0;

@@ -18,12 +18,13 @@ class CallParking {
   CallParking(const Limits &limits, Deadlines &deadlines, WaitingBytes &waiting)
       : limits_(limits), deadlines_(deadlines), waiting_(waiting) {}
 
-  // If limits.policy_waiting_bytes has been reached, returns false and changes nothing. Calls that
+  // If limits.policy_waiting_bytes would be exceeded, returns false and changes nothing. Calls that
   // wait for human approval or for input do not count towards this limit; ApprovalDesk and
   // InputRounds limit them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
-  // Ends the wait: sets the stage to `open` and returns what was parked.
+  // Ends the wait: sets the stage to `open` and returns what was parked. Requires call.parked. The
+  // deadline stays armed.
   CallInHand take(Call &call) const;
   // Like take(), but for a call that is ending: the parked message is discarded.
   void discard(Call &call) const;

@@ -155,8 +155,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   void end_drained(Call &call, Lane &) override { ends.end_drained(call, "it was removed"); }
   void drained() override {}
 
-  // The server lists the tool "t" with this description, or no tool. If pins are enforced, the
-  // first definition is approved.
+  // The server lists the tool "t" with this description, or no tool if the description is empty. If
+  // pins are enforced, the first definition is approved.
   void server_lists(std::string_view description) {
     const std::string tool = R"({"name":"t","description":")" + std::string(description) + R"("})";
     lane.list(ItemKind::tool, R"({"tools":[)" + (description.empty() ? "" : tool) + "]}");
@@ -247,8 +247,8 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     }
     return {};
   }
-  // Repeats the client's request. The default responses fit every kind of ask. Returns the new
-  // session.
+  // Repeats the client's request. The default responses answer roots/list and approval forms.
+  // Returns the new session, or null if the client has not been asked.
   Session *client_repeats(
       const std::string &responses =
           R"({"input-1":{"roots":[],"action":"accept","content":{"decision":"allow"}}})") {

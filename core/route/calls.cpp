@@ -29,7 +29,7 @@ std::string within_commit_time() {
 }
 
 // Returns true if every rule in `now` is also in `asked`. Both contain the names of the rules that
-// require approval, separated by commas.
+// require approval, separated by ", ". If `now` is empty, `asked` must be empty as well.
 bool has_rules(std::string_view asked, std::string_view now) {
   constexpr std::string_view between = ", ";
   if (now.empty()) return asked.empty();
@@ -53,8 +53,9 @@ bool is_subscription(mcp::Method method) {
   return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
-// Returns true for requests about a task that are not decided, because the call that created the
-// task was. tasks/update contains new data for the tool, and is decided like a call of the tool.
+// Returns true for requests about a task that the policy does not evaluate, because it evaluated
+// the call that created the task. tasks/update contains new data for the tool, and is evaluated
+// like a call of the tool.
 bool has_only_task_id(const Call &call) {
   const bool updates = call.method == mcp::Method::tasks_update ||
                        (call.bridge != nullptr && call.bridge->send == mcp::Method::tasks_update);
@@ -73,8 +74,9 @@ Lane *lane_for(const CallInHand &hand, bool tasks) {
   return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
 }
 
-// Returns true if a requestState for the client may have to be sealed after the call has been sent:
-// the server may be of 2026-07-28 and have a state of its own, or it may ask the client.
+// Returns true if a requestState for the client may have to be sealed after the call has been sent,
+// and the values for it have not been kept yet. The server may be of 2026-07-28 and have a state of
+// its own, or it may ask the client.
 bool may_need_state(const Call &call, const Lane &lane) {
   constexpr ClientCaps askable = cap::elicitation | cap::sampling | cap::roots;
   const Session *s = call.session;
@@ -86,7 +88,7 @@ bool may_need_state(const Call &call, const Lane &lane) {
 
 }  // namespace
 
-// ---- beginning -------------------------------------------------------------------------------
+// ---- new calls -------------------------------------------------------------------------------
 
 void Calls::begin(Session &s, Incoming &request, CallInHand &hand) {
   Call *call = open(s, request, hand.target);
@@ -297,8 +299,9 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// Returns true if the client's request contains answers to a server's input requests and a policy
-// must evaluate such answers. Inside a request, the policy cannot evaluate them one by one.
+// Returns true if the client's request contains answers to a server's input requests (tasks/update
+// always does) and a policy must evaluate such answers. Inside a request, the policy cannot
+// evaluate them one by one.
 bool Calls::has_unjudged_inputs(const Call &call, const CallInHand &hand) const {
   if (!needs_.gate.judges_inputs() || call.session == nullptr) return false;
   if (call.method == mcp::Method::tasks_update) return true;
@@ -520,14 +523,14 @@ void Calls::records_committed() {
   }
 }
 
-// Sends the error immediately, because a record of the error would wait for the same disk.
+// Sends the error without waiting for its record, which would be stored on the same disk.
 void Calls::refuse_unrecorded(Call &call, std::string_view text) {
   ++needs_.counters.refused_unrecorded;
   needs_.ends.finish(call, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));
   needs_.answers.unrecorded_error(call.request.reply, call.request.id, code::internal_error, text);
 }
 
-// ---- time ------------------------------------------------------------------------------------
+// ---- time-outs -------------------------------------------------------------------------------
 
 void Calls::timed_out(Call &call) {
   if (loop().running()) return loop().post(call, CallEvent::timed_out);

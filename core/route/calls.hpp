@@ -1,11 +1,12 @@
 // The request pipeline. Every request to a server goes through the same steps in the same order:
 //
-//  pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the response
+//  pins -> judge -> (approval) -> (confirm) -> record -> send -> the server -> judge the response
 //
 // If a step has to wait, it parks the call with its message (Call::parked), and no further step is
-// run. The event that the call waits for resumes it. After any wait, the tool's current definition
-// is compared with the approved definition. If the definition or the rules have changed during the
-// wait, the call is also evaluated again. A human approval does not cover a changed definition.
+// run. The event that the call waits for resumes it. After a wait, `confirm` compares the tool's
+// current definition with the approved definition. If the definition or the rules have changed
+// during the wait, the call is also evaluated again. A human approval does not cover a changed
+// definition.
 //
 //  stage             waits for                          time-out (stage.hpp)
 //  awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
@@ -20,6 +21,9 @@
 //  answer_checking   the pool                           limits.policy_timeout_ms + 1 ms per 8 KiB
 //  answer_deciding   the policy                         limits.policy_timeout_ms + 1 ms per 8 KiB
 //  asking            the client's input (InputRounds)   longer than limits.ask_timeout_ms
+//
+// A call whose `checking` or `answer_checking` turns into `deciding` or `answer_deciding` keeps its
+// deadline.
 //
 // To add a stage, add a value to Stage, its time-out to stage_time_ms() and its handler to
 // take_time_out(). For the event that ends the stage, add a value to CallEvent and its handler to
@@ -67,7 +71,8 @@ namespace bulkhead {
 class Calls final : public Asks::Forms, public CallLoop::Handler {
  public:
   // If the policy changes its rules during each evaluation, a call is evaluated at most this many
-  // times in one step. After that, it is refused.
+  // times without waiting. After that, it is refused. A call is also refused if the definition of
+  // its tool changes more often than this while the call waits.
   static constexpr std::uint32_t max_rounds = 8;
 
   struct Needs {
@@ -96,8 +101,8 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   };
   explicit Calls(Needs needs) : needs_(std::move(needs)), kept_(needs_.limits) {}
 
-  // Starts the call. The request is answered immediately or later. If a step of another call is
-  // running, the call starts after that step.
+  // Starts the call. The request is answered immediately or later. If a step is running, the call
+  // starts after that step.
   void begin(Session &session, Incoming &request, CallInHand &hand);
   // Called when the gateway is stopping: running calls continue, and new calls are refused.
   void refuse_new_calls() noexcept { stopping_ = true; }
@@ -119,13 +124,13 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // Receives the client's answer to the approval form.
   void form_answered(std::uint64_t call, const Message &answer) override;
   // Called when the client cannot be asked or can no longer answer. Other approvers may still
-  // answer.
+  // answer; if there are none, the call is refused.
   void form_lost(std::uint64_t call) override;
   void input_answered(std::uint64_t call, std::uint32_t number, const Message &answer) override {
     needs_.rounds.answered(call, number, answer);
   }
-  // Sends a call again after its client has given the input that the server asked for. Must be
-  // called inside a step.
+  // Sends a call again after its client has given the input that the server asked for, or after a
+  // pause. Must be called inside a step.
   void repeat(Call &call) { resume(call, Step::confirm); }
   // Called when the lists of a server have changed. Approval requests about tools whose definition
   // has changed are withdrawn, and their calls are refused.
@@ -134,12 +139,12 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   // they must not run unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
-  // Called when the lane can send the call. Returns false if the lane must not send it. This
+  // Called when the lane can send a queued call. Returns false if the lane must not send it. This
   // happens if the call is about to end, or if the rules or the definition of its tool have
   // changed. In the second case, the call has left the lane and is evaluated again.
   bool may_be_sent(Call &call);
-  // Evaluates a parked call again and sends it. Call this function only if the server has not run
-  // the call.
+  // Removes a parked call from its lane, evaluates it again after the current step, and sends it.
+  // Call this function only if the server has not run the call.
   void send_again(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler
@@ -167,7 +172,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   bool park(Call &call, const CallInHand &hand, Stage stage);
   void check_later(Call &call, const CallInHand &hand);
 
-  // Event handlers. They are called when no step is running.
+  // Event handlers. They are called between steps, inside a CallLoop::Run.
   void handle(Call &call, CallEvent event);
   void resume(Call &call, Step step);
   void take_decision(Call &call, const Gate::Decision &decision);

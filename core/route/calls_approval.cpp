@@ -1,4 +1,4 @@
-// The approval of calls by people: decisions, withdrawals and expiry.
+// The part of Calls that handles human approval: decisions, withdrawals and expiry.
 #include "bulkhead/cpp/basics.hpp"
 #include "route/approval_form.hpp"
 #include "route/calls.hpp"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view redefined = "but the definition of the tool has changed";
 
-// Resources and prompts have definitions too, but an approval covers them by name: the size of a
-// resource is a part of its definition.
+// Resources and prompts have definitions too, but an approval covers them by name. For example, the
+// definition of a resource contains its size, which changes with its content.
 bool is_tool(const Call &parked) {
   return parked.parked->target.resolved.kind == ItemKind::tool;
 }

@@ -122,7 +122,7 @@ TEST_CASE("a server cannot delay a call for ever by changes of its tool") {
   World w;
   w.server_lists("0");
   stages.at("deciding")(w);
-  w.policy.decides = BH_PENDING;  // each time that it is asked
+  w.policy.decides = BH_PENDING;  // for each further request to the policy
   const auto allowed = std::find_if(happenings.begin(), happenings.end(),
                                     [](const auto &one) { return one.first == "allowed"; });
   int changes = 0;

@@ -1,13 +1,14 @@
 // Limits the number of different sets of capabilities that the clients of one protocol generation
 // can use. Lanes are keyed by the capabilities that are declared to servers. Without this limit, a
-// client that declares another set in each session or (MCP 2026-07-28) with each request could
-// start any number of connections.
+// client that declares a different set in each session or (MCP 2026-07-28) with each request could
+// open a large number of connections.
 //
 // At the limit, a new set replaces the least recently declared set that no session or request uses
 // and that was not declared within idle_ns(). A client that keeps all sets in use or declares them
 // more often can therefore prevent other clients from using other sets.
 //
-// Used on the reactor thread. Owned by the client edge. The limit does not count the empty set.
+// Used on the reactor thread. Owned by the client edge. Only the capabilities in cap::shareable
+// belong to a set. The limit does not count the empty set.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,8 @@ namespace bulkhead {
 class CapabilitySets {
  public:
   static constexpr std::size_t for_requests = 4, for_sessions = 8;
-  // A set that was used within this time, or within limits.idle_view_ms if that is shorter, is not
-  // replaced. Each replacement starts and stops processes.
+  // A set that was declared within this time, or within limits.idle_view_ms if that is shorter, is
+  // not replaced, because each replacement can start and stop processes.
   static constexpr std::uint64_t max_idle_ms = 5'000;
 
   static std::uint64_t idle_ns(const Limits &limits) noexcept {
@@ -41,7 +42,8 @@ class CapabilitySets {
     std::shared_ptr<const void> use{};
   };
   // Returns the set to use for a session or request that declares `caps`: the same set or, if the
-  // limit has been reached and no set can be replaced, its largest known subset.
+  // limit has been reached and no set can be replaced, its largest known subset. Capabilities that
+  // are not in cap::shareable are returned unchanged.
   Admitted admit(ClientCaps caps, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const ClientCaps others = caps & ~cap::shareable;
     const ClientCaps wanted = caps & cap::shareable;

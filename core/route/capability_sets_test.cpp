@@ -65,7 +65,7 @@ TEST_CASE("capability sets: the least recently used set is replaced, unless a re
   // Two requests use the third set.
   std::shared_ptr<const void> used = sets.use, also_used = sets.use;
   const ClientCaps another = cap::elicitation | cap::elicitation_url;
-  CHECK(sets.admit(another, idle_ns) == 0);  // none has been idle long enough
+  CHECK(sets.admit(another, idle_ns) == 0);  // no set has been idle long enough
   CHECK(sets.admit(another, 1 + idle_ns) == another);
   CHECK(sets.replaced == fourth);
   CHECK(sets.admit(fourth, 2 + idle_ns) == fourth);
@@ -73,7 +73,7 @@ TEST_CASE("capability sets: the least recently used set is replaced, unless a re
   CHECK(sets.admit(second, 3 + idle_ns) == second);
   CHECK(sets.replaced == first);
   used = nullptr;
-  CHECK(sets.admit(first, 3 + idle_ns) == 0);  // the idle one is in use
+  CHECK(sets.admit(first, 3 + idle_ns) == 0);  // the only idle set is in use
   also_used = nullptr;
   CHECK(sets.admit(first, 3 + idle_ns) == first);
   CHECK(sets.replaced == third);

@@ -34,7 +34,7 @@ struct Incoming {
   // does not require them, or if the request has waited.
   const WireHeaders *headers = nullptr;
   // The server's state that the client sent with a repeated request. Null if the request is not
-  // repeated.
+  // repeated or has no such state.
   const RequestState *state = nullptr;
 
   std::string_view id() const noexcept { return message.id(); }
@@ -56,8 +56,10 @@ class ClientAnswers {
     on_sessionless_answer_ = std::move(f);
   }
 
-  // Passes a message to the session's transport. The client may call back while this function runs,
-  // but its session does not end before this function returns; see sending().
+  // Passes a message to the session's transport. Drops the message if the session has ended, or if
+  // the session accepts only responses and the message is not a response. The client may call back
+  // while this function runs, but its session does not end before this function returns; see
+  // sending().
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status = 0);
   void event(const ReplyTo &reply, std::string_view text);
@@ -71,13 +73,13 @@ class ClientAnswers {
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result,
               bool may_have_run = false);
-  // If http_status is 0, the client's protocol generation determines the error code and the HTTP
-  // status.
+  // If http_status is 0 and the reply address has a form, the form determines the error code and
+  // the HTTP status.
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);
   // Like the functions above, but for a request that is still being handled. They also record the
-  // request.
+  // request, unless it has already been recorded.
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
@@ -93,7 +95,8 @@ class ClientAnswers {
 
   // ---- batches ----
   ClientBatches &batches() noexcept { return batches_; }
-  // Called when a message of the batch was handled and needs no response.
+  // Called when a message of the batch was handled and needs no response, and once after all
+  // messages of the batch have been read. Sends the batch's response if the batch is complete.
   void batch_message_done(std::uint64_t batch);
 
   // ---- answers whose records have not been committed yet ----

@@ -31,11 +31,12 @@ class ClientBatches {
   // Adds one to the number of messages in the batch. Returns false if the batch was discarded
   // because its session has ended.
   bool add(std::uint64_t batch);
-  // Called if the batch contains a request. In this case, the transport waits for a response, even
-  // if all requests are cancelled.
+  // Called if a message of the batch has received or will receive a response. The transport then
+  // waits for the batch's response, even if all requests are cancelled.
   void expect_answer(std::uint64_t batch);
-  // Adds the response to one request. If the collected responses of a session exceed
-  // limits.write_queue_bytes (the limit of a transport's write queue), an error is stored instead.
+  // Adds the response to one request. If the collected responses of the session would exceed
+  // limits.write_queue_bytes (the limit of a transport's write queue), an error is stored instead,
+  // unless the error would be larger than the response.
   void put(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
 
   struct Complete {

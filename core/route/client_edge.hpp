@@ -15,7 +15,8 @@ class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
   // Returns true if this edge handles the message. ClientMessages asks its edges in order and uses
-  // the first one that returns true. `headers` is null if the transport has no headers.
+  // the first one that returns true, or the last one if all of them return false. `headers` is null
+  // if the transport has no headers.
   virtual bool speaks(const Session &session, const Message &message,
                       const WireHeaders *headers) const = 0;
   // Returns true if the request starts a session. Such a request cannot be handled as a sessionless

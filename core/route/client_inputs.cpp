@@ -100,7 +100,7 @@ void ClientInputs::withdrawn(bh_session session, std::uint64_t ask) {
   if (inner != inners_.end()) inputs_.remove_ask(inner->second->number, ask);
 }
 
-// The stage is changed first, because the client may do anything while the response is sent to it.
+// The stage is changed first, because the client may call back while the response is sent to it.
 void ClientInputs::close_round(const ParkedInputs::Due &due) {
   if (Call *call = needs_.calls.get(due.call)) {
     if (call->session != nullptr) call->session->parked = true;
@@ -149,7 +149,7 @@ void ClientInputs::send_round(const ReplyTo &reply, std::string_view id, std::ui
                             parked->input_requests() + R"(,"requestState":)" + *state + "}");
 }
 
-// ---- repetitions -----------------------------------------------------------------------------
+// ---- repeated requests -----------------------------------------------------------------------
 
 void ClientInputs::repeat(Session &s, Incoming &request, const ParkedTicket &ticket,
                           std::string_view responses) {
@@ -205,13 +205,13 @@ void ClientInputs::deliver(std::uint64_t number, const std::vector<ParkedInput::
   }
 }
 
-// ---- what the pipeline sends to the session of a call ----------------------------------------
+// ---- messages to the session of a parked call ------------------------------------------------
 
 void ClientInputs::sent(std::uint64_t number, const bh_outgoing &message) {
   if (message.kind == BH_OUT_ANSWER) return sent_answer(number, message);
   const ParkedInput *parked = inputs_.find(number);
   const auto waiting = waiting_.find(parked == nullptr ? 0 : parked->newest());
-  if (waiting == waiting_.end()) return;  // nothing can be sent while the client is asked
+  if (waiting == waiting_.end()) return;  // no request waits whose stream could carry the message
   needs_.answers.send(waiting->second.reply, message.kind, message.parts, message.part_count);
 }
 
@@ -299,7 +299,7 @@ void ClientInputs::end_evicted(const ParkedInputs::Due &due) {
   }
 }
 
-// ---- time ------------------------------------------------------------------------------------
+// ---- timer -----------------------------------------------------------------------------------
 
 void ClientInputs::start_timer() {
   const auto next_ns = inputs_.next_ns();

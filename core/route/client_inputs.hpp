@@ -1,6 +1,6 @@
-// Asks clients of MCP 2026-07-28. In this revision, servers do not send requests. Therefore,
-// requests from servers (see Asks) and the gateway's approval forms are sent to the client as
-// results of the type input_required, and the client answers by repeating its request.
+// Asks clients of MCP 2026-07-28. In this revision, servers do not send requests. Therefore, the
+// requests of servers and the gateway's approval forms (see Asks) are sent to the client as results
+// of the type input_required, and the client answers by repeating its request.
 //
 // When the first ask of a call arrives, the call is parked (ParkedInputs). The call keeps its
 // session, but messages to this session now go to this class. A new session takes over the client's
@@ -11,8 +11,8 @@
 // asked.
 //
 // If the client gives up the last request that waits for a call, the call is cancelled. After the
-// client has been asked, the call continues although no request waits for it. It is ended if the
-// client does not answer in time, or if its place is needed (see ParkedInputs).
+// client has been asked, the call continues although no request waits for it. The call is ended if
+// the client does not answer in time, or if room is needed for another call (see ParkedInputs).
 //
 // Runs on the reactor thread. Owned by the Router. Limits: those of ParkedInputs.
 #pragma once

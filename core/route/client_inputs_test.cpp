@@ -54,7 +54,7 @@ TEST_CASE("client inputs: the asks of one round are answered by one repetition")
   CHECK(w.lane.in_flight == 1);
   w.ask("\"r1\"");
   w.ask("2");
-  CHECK(w.client.sent.empty());  // until the round is closed
+  CHECK(w.client.sent.empty());  // nothing is sent before the round is closed
   CHECK(w.table.get(w.id)->stage == Stage::suspended);
   w.run_until_asked();
   const std::string asked = w.input_required();
@@ -63,7 +63,7 @@ TEST_CASE("client inputs: the asks of one round are answered by one repetition")
   CHECK(inputs == R"({"input-1":{"method":"roots/list"},"input-2":{"method":"roots/list"}})");
   CHECK(w.client.sent[0].stream == 7);
   CHECK(w.table.get(w.id)->stage == Stage::awaiting_repeat);
-  CHECK(w.lane.in_flight == 0);  // it no longer counts towards the limit
+  CHECK(w.lane.in_flight == 0);  // the call no longer counts towards the limit
   CHECK(w.session.parked);
   CHECK_FALSE(w.ends.busy());
 
@@ -105,7 +105,7 @@ TEST_CASE("client inputs: the same answers join the call and get its stored end,
   REQUIRE(w.answers_sent().size() == 5);
   CHECK(w.answers_sent()[3] == R"({"jsonrpc":"2.0","id":"again","result":{"y":"y"}})");
   CHECK(w.answers_sent()[4].find("with other inputResponses") != std::string::npos);
-  CHECK(w.lane.messages.size() == 1);  // the server has one answer
+  CHECK(w.lane.messages.size() == 1);  // the server has received one answer
 }
 
 TEST_CASE("client inputs: a client that is gone cancels its call, except while it is asked") {
@@ -232,7 +232,7 @@ TEST_CASE(
   w.ask("\"r1\"");
   w.run_until_asked();
   const std::uint64_t first = w.id;
-  // Another connection of the same peer makes a call, which is asked for input.
+  // Another connection of the same peer makes a call, whose client is asked for input.
   Session &other = open_session(w.sessions, w.client);
   other.address = "127.0.0.1:8";
   other.caps = cap::roots;
@@ -251,7 +251,7 @@ TEST_CASE(
   REQUIRE(w.lane.messages.size() == 1);
   CHECK(w.lane.messages[0].starts_with(R"({"jsonrpc":"2.0","id":"r1","error":)"));
   CHECK(other.open_calls.size == 1);
-  w.client_repeats();  // the first call
+  w.client_repeats();  // repeats the first call
   REQUIRE(w.answers_sent().size() == 1);
   CHECK(w.answers_sent()[0].find("-32602") != std::string::npos);
   CHECK(w.answers_sent()[0].find("too many calls wait for input") != std::string::npos);
@@ -313,7 +313,7 @@ TEST_CASE("client inputs: the bytes that are kept for requests are limited") {
   CHECK(large->request.kept.any());
   CHECK_FALSE(begin(w.session, 40'000)->request.kept.any());  // the client's limit
   CHECK(begin(w.session, 1'000)->request.kept.any());         // small requests are not counted
-  // The limit of all clients.
+  // The limit for all clients together is four times the limit for one client.
   for (int i = 0; i < 4; ++i) {
     Session &other = open_session(w.sessions, w.client);
     CHECK(begin(other, 40'000)->request.kept.any());

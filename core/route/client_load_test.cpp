@@ -46,7 +46,7 @@ TEST_CASE("client loads: each principal and peer has its own counts, which outli
   CHECK(load_of(&loads, "token", "127.0.0.1:2") == first);
   CHECK(load_of(&loads, "local", "127.0.0.1:2") != first);
   CHECK(load_of(&loads, "token", "192.0.2.7:2") != first);
-  // Any number of peers: only the counts that are in use are kept.
+  // If there are many peers, counts that are not in use are removed.
   for (int i = 0; i < 10'000; ++i) load_of(&loads, "token", "192.0.2.7:1@" + std::to_string(i));
   CHECK(loads.size() <= ClientLoads::max_idle);
   CHECK(load_of(&loads, "token", "127.0.0.1:3") == first);

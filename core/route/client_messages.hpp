@@ -41,8 +41,9 @@ class ClientMessages {
   // Adds an edge, which is tried before all existing edges. The edge is borrowed.
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
-  // Returns true if a response was sent or will be sent. The session may have ended when this
-  // function returns. `headers` is null if the transport has no headers.
+  // Returns true if a response was sent or will be sent. If a sessionless request begins a session,
+  // does not handle the request, sets Session::sessionless and returns false. The session may have
+  // ended when this function returns. `headers` is null if the transport has no headers.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out,
               const WireHeaders *headers = nullptr);
   // Handles a request that was parked, or a request that the gateway sends on behalf of the client.

@@ -31,7 +31,7 @@ bool has_headers(const bh_incoming &in) {
   return (in.flags & BH_INCOMING_HEADERS) != 0;
 }
 
-// Called when the request is no longer pending.
+// Called when the session's request is no longer pending.
 void uncount(Session *s) {
   if (std::exchange(s->counted, false)) --s->load->requests;
 }
@@ -174,7 +174,7 @@ bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh
 }
 
 bool Clients::count_request(Session &s, const Incoming &request) const {
-  // Requests that listen have a separate limit.
+  // The class Listens limits the number of these requests.
   if (request.message.scan->method == mcp::Method::subscriptions_listen) return true;
   if (s.load->requests >= needs_.limits.in_flight_per_session) return false;
   s.counted = true;
@@ -273,9 +273,10 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   needs_.on_idle();
 }
 
-// Closes a session later if close() was called inside a transport's send(), whose caller may be
-// iterating over sessions, or inside a step of a call. In the second case, the session's calls also
-// stop after the step. The transport may release `end` immediately.
+// Closes a session at the end of the current iteration of the event loop. Used if close() was
+// called inside a transport's send(), whose caller may be iterating over sessions, or inside a step
+// of a call. In the second case, the session's calls stop after the step. Unless only the input has
+// ended, the transport may release the session's ClientEnd immediately.
 void Clients::close_later(Session &s, std::uint32_t how) {
   if (how != BH_SESSION_INPUT_ENDED) {
     leave_client(s);
@@ -297,7 +298,8 @@ void Clients::close_pending() {
   for (const auto &[handle, how] : std::exchange(closing_, {})) close(handle, how);
 }
 
-// The client can no longer answer asks. Its calls continue, and the server decides how to proceed.
+// The client can no longer answer asks, so the servers receive refusals and decide how to proceed.
+// The client's calls continue, except that calls that wait for approval are refused.
 void Clients::end_input(Session &s) {
   s.input_ended = true;
   needs_.asks.session_ended(s.handle);

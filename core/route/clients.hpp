@@ -4,7 +4,7 @@
 //
 // Runs on the reactor thread. Owned by the Router. Limits: at most limits.sessions sessions, the
 // same number of pending sessionless messages, and limits.in_flight_per_session pending sessionless
-// requests of each client (see ClientLoad).
+// requests of each client, except subscriptions/listen (see ClientLoad and Listens).
 #pragma once
 
 #include <cstddef>
@@ -68,8 +68,11 @@ class Clients {
   Clients(const Clients &) = delete;
   Clients &operator=(const Clients &) = delete;
 
+  // Fails with BH_E_UNAVAILABLE if the gateway is stopping, and with BH_E_LIMIT if limits.sessions
+  // is reached. `end` is borrowed until the session is closed.
   bh_status open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
-  // `headers` is null if the transport has no headers.
+  // Handles a message of this session. Returns BH_STALE if there is no such session. `headers` is
+  // null if the transport has no headers.
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out, const WireHeaders *headers = nullptr);
   // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.
@@ -77,8 +80,8 @@ class Clients {
   // Opens a session for a sessionless request that arrived in a session of the transport. Returns
   // null if too many requests are pending.
   Session *open_request(Session &connection, const Incoming &request);
-  // Counts a sessionless request that arrived without a session, until it is answered. Returns
-  // false if too many requests of its client are pending.
+  // Counts a sessionless request until it is answered. Returns false if too many requests of its
+  // client are pending. Does not count subscriptions/listen, which has a separate limit.
   bool count_request(Session &session, const Incoming &request) const;
   // Connects the session of a sessionless request to `end`, which has no transport. Returns the
   // session that takes over the request and its stream, or null if the client is gone.

@@ -14,7 +14,8 @@ namespace {
 
 const std::string asking = R"({"elicitation":{}})";
 
-// Clients of servers that run per client.
+// A router with the given servers, and clients that use connections. Servers whose names begin with
+// "each" run per client.
 struct Connections : TaskWorld {
   explicit Connections(const std::vector<std::string> &names) : TaskWorld(names) {}
   void turn() { reactor->poll(0); }
@@ -24,7 +25,8 @@ struct Connections : TaskWorld {
     ask_on(connection, "tools/call", R"("name":")" + server + R"(__plain")", asking);
     ask_until_asked(server);
   }
-  // Lets the server ask the client of its call.
+  // Makes the server ask the client of its call, and waits until the client has received the result
+  // that asks for input.
   void ask_until_asked(const std::string &server) {
     REQUIRE(servers.at(server).got.size() == 1);
     server_asks(server, "elicitation/create", R"({"message":"?","requestedSchema":{}})");

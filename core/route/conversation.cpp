@@ -18,8 +18,8 @@ const RequestMeta &Conversation::meta_for(const Session *client, bool tasks) {
   return at->second;
 }
 
-// Composes headers if the connection may carry headers. A connection that cannot carry them ignores
-// them.
+// Composes headers if the server's connector may support them (may_take_headers). A connector that
+// does not support headers ignores them.
 Result<std::span<const bh_header>> Conversation::headers_for(const ServerEdge &edge,
                                                              const RequestHeaders::Values &values) {
   if (!edge.stateless() || !may_take_headers(def_)) return std::span<const bh_header>{};

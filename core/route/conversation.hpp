@@ -1,5 +1,5 @@
-// What a lane knows about the conversation on its current connection: the protocol generation and
-// revision, and the _meta members and headers that each request must have.
+// The conversation of a lane on its current connection: the protocol generation and revision, and
+// the _meta members and headers that each request must have.
 //
 // Owned by the lane. Used on the reactor thread.
 #pragma once
@@ -54,7 +54,8 @@ class Conversation {
                                                  const RequestHeaders::Values &values);
   std::span<const bh_header> headers_for(const ServerEdge &edge, mcp::Method method);
   // Reads the header annotations of the tools. Removes each tool with an invalid annotation from
-  // the list, and passes a message about it to on_removed.
+  // the list, and passes a message about it to on_removed. Does nothing if requests on this
+  // connection have no headers.
   void use_tools(ItemList *tools, const std::function<void(const std::string &text)> &on_removed);
 
  private:

@@ -5,7 +5,7 @@
 #include <new>
 
 #ifndef __has_feature
-#define __has_feature(x) 0  // defined only by clang
+#define __has_feature(x) 0  // not defined by older versions of GCC
 #endif
 
 namespace {

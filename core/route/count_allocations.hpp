@@ -1,6 +1,6 @@
-// Returns the number of calls to operator new so far. A test that uses this function must be linked
-// with count_allocations.cpp. Under ThreadSanitizer, which replaces operator new itself, the result
-// is always 0.
+// Counts calls to operator new, except those for over-aligned types. A test that uses this function
+// must be linked with count_allocations.cpp. Under ThreadSanitizer, which replaces operator new
+// itself, the result is always 0.
 #pragma once
 
 #include <cstddef>

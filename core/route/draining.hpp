@@ -1,6 +1,6 @@
 // Closes the servers that a configuration reload has removed or replaced. Such a server does not
-// belong to any view. Each of its lanes is closed when the lane's last call has finished or
-// limits.drain_ms has passed.
+// belong to any view. Each of its lanes is closed when the lane's last call has finished. If
+// limits.drain_ms has passed or the lane has lost its connection, the remaining calls fail.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.drain_ms.
 #pragma once
@@ -39,8 +39,8 @@ class Draining {
 
   // The servers must already have been removed from all views.
   void add(Upstreams::List gone);
-  // Schedules a check for idle lanes. Called when a call has finished or moved to another lane. The
-  // check is deferred because the caller may be running inside a function of the lane.
+  // Schedules a check for idle lanes. Called when a call has finished or left its lane. The check
+  // is deferred because the caller may be running inside a function of the lane.
   void look_later();
   void end_all();
 

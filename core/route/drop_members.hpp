@@ -10,10 +10,10 @@
 
 namespace bulkhead {
 
-// Removes unknown envelope members and invalid trace members from a scanned message. If the profile
-// requires it, also removes unknown members of params. If members are removed, the shorter message
-// is stored in *room, and *message and *scan then refer to it, so *room must outlive them. Returns
-// the number of removed members.
+// Removes unknown envelope members and invalid trace members (Scan::bad_traces) from a scanned
+// message. If the profile requires it, also removes unknown members of params. If members are
+// removed, the shorter message is stored in *room, and *message and *scan then refer to it, so
+// *room must outlive them. Returns the number of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;

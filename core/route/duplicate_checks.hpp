@@ -1,7 +1,7 @@
 // Checks large JSON values for duplicate object members before a policy evaluates them. The checks
 // run on the blocking thread pool.
 //
-// Owner: the Router. Runs on the reactor thread.
+// Owner: the Router. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,11 @@ inline KeptText kept(std::string_view text) {
 
 class DuplicateChecks {
  public:
-  // Text up to this size is checked synchronously, which takes a few hundred microseconds.
+  // Callers check text up to this size synchronously, which takes a few hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
   // Called on the reactor thread, once for each check, unless this object has been destroyed.
+  // `duplicates` is also true if there was not enough memory for the check.
   using Found = std::function<void(std::uint64_t number, bool duplicates)>;
   DuplicateChecks(Reactor &reactor, Found found);
   ~DuplicateChecks();

@@ -1,5 +1,5 @@
-// Shared by the tests of the request path: a policy, a telemetry plugin, a lane and its host, all
-// controlled by the test. Fake clients are in client_fakes.hpp.
+// Shared by the tests of the request path: a policy, a telemetry plugin, a lane and its host, and a
+// tools plugin, all controlled by the test. Fake clients are in client_fakes.hpp.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -71,7 +71,8 @@ struct FakePolicy {
   bh_status shows = BH_OK;                 // returned for each item of a list
   std::vector<std::string> filtered{};     // the items that the policy was asked about
   std::vector<std::uint64_t> questions{};  // the numbers of those requests
-  std::function<void()> inside{};          // called inside the next request, before it is answered
+  // Called inside the next request about a call, an event or a result, before it is answered.
+  std::function<void()> inside{};
 
   bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
     out->verdict = answer;
@@ -104,7 +105,7 @@ inline const bh_policy policy_table = {
     nullptr,
 };
 
-// A telemetry plugin that commits records when the test requests it.
+// A telemetry plugin that accepts all records. The test reports when they are committed.
 struct FakeTelemetry {
   std::uint32_t needs = 0;
   std::function<void()> inside{};  // called inside the next query of its needs

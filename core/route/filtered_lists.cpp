@@ -11,8 +11,9 @@
 namespace bulkhead {
 namespace {
 
-// This bit is set in the numbers of policy requests about list items. Exchange numbers have at most
-// 50 bits, so it is never set in them.
+// This bit is set in the numbers of policy requests about list items. Policy requests about calls
+// have the numbers of the calls, which have at most 50 bits. JudgedEvents also sets this bit, but
+// its numbers contain the round 0, which is never used here.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -129,7 +130,7 @@ void FilteredLists::build(const View &view, FilteredList &list) {
 }
 
 // Called when the policy has not decided in time. Builds the list from the items that have been
-// allowed so far, and responds to the pending requests.
+// allowed so far, responds to the pending requests, and discards the list.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {

@@ -1,6 +1,6 @@
 // Manages lists that are filtered by a policy or by pins. For each principal of a view, the policy
-// decides on every item once. Client requests for a list that is not fully decided are parked in
-// View::waiters.
+// decides on every item once, until the items or the rules change or a decision times out. Client
+// requests for a list that is not fully decided are parked in View::waiters.
 //
 // Owner: the Router. Runs on the reactor thread. Limit: limits.policy_timeout_ms for each list.
 #pragma once

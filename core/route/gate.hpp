@@ -55,6 +55,8 @@ class Gate {
   }
   bool filters() const noexcept { return (needs_ & BH_POLICY_FILTERS_LISTS) != 0; }
 
+  // These functions ask the policy, and require a policy plugin. The decision may be pending; the
+  // policy then reports it later, under the number in request.exchange.
   Decision decide(const bh_policy_request &request) const;
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
@@ -66,7 +68,7 @@ class Gate {
   // the decision into a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Starts checking an unread replacement on another thread. Returns a pending decision, or a
+  // Starts checking an `unread` replacement on another thread. Returns a pending decision, or a
   // refusal if the check cannot be started. `who` identifies the policy; the gate passes null.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// If servers are starting for the first time on this machine, returns text that names them. Such a
-// server may have to be downloaded first. Without this text, a client that lists tools only once
-// would never see the server's tools.
+// If stdio servers without a stored list are starting, usually for the first time on this machine,
+// returns text that names them. Such a server may have to be downloaded first. Without this text,
+// a client that lists tools only once might never see the server's tools.
 std::string first_start_text(const View &view) {
   constexpr std::size_t most = 20;
   std::string names;
@@ -36,7 +36,8 @@ std::string first_start_text(const View &view) {
          ". Their tools are listed as soon as they are ready; list the tools again to see them.\n";
 }
 
-// Returns the instructions of all servers that have responded so far, each followed by a line feed.
+// Returns first_start_text(), followed by the server instructions that are known so far, each with
+// a line feed at its end. Stops at the first instructions that do not fit.
 std::string instructions_of(const View &view) {
   constexpr std::size_t most = 16'384;
   std::string text = first_start_text(view);

@@ -1,4 +1,6 @@
-// Stops a lazy server that has not been used for idle_stop_ms (a key of its definition).
+// Stops a lazy server that has not been used for idle_stop_ms (a key of its definition; 0 means
+// never). The idle time is checked once per idle_stop_ms, so the server may run for up to twice
+// this time.
 //
 // Owned by the lane. Used on the reactor thread.
 #pragma once

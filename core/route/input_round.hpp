@@ -29,7 +29,7 @@ class InputRound {
     std::string key;  // JSON token
     mcp::Method method = mcp::Method::none;
     std::string params;  // JSON object
-    std::string answer;  // JSON object; empty until the client has answered
+    std::string answer;  // JSON object; empty until answer() has been called
   };
 
   // Reads a validated result. Returns BH_E_PROTOCOL if the result has neither requests nor a state,
@@ -40,9 +40,9 @@ class InputRound {
                                  const std::set<std::string> &answered = {});
 
   const std::vector<Request> &requests() const noexcept { return requests_; }
-  // Stores the client's answer to the request with this index in requests(). The answer must be a
-  // validated JSON value. Returns false if the answer is not an object, the request has already
-  // been answered, or the answers are too large.
+  // Stores the answer to the request with this index in requests(). The answer must be a validated
+  // JSON value. Returns false if there is no such request, it has already been answered, the answer
+  // is not an object, or the answers are too large.
   bool answer(std::size_t request, std::string_view result);
   // Returns the size of the requests, the state and the answers.
   std::size_t bytes() const noexcept { return bytes_ + answer_bytes_; }

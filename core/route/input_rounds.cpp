@@ -85,7 +85,8 @@ void InputRounds::pause(Call &call, std::uint64_t ms) {
   ms == 0 ? needs_.loop.post(call, CallEvent::input) : needs_.deadlines.arm(call, ms);
 }
 
-// Sends the requests of the round to the client. Answers may arrive before this function returns.
+// Sends the requests of the round to the client, except roots/list if the profile declares the
+// server's roots. Answers may arrive before this function returns.
 void InputRounds::ask(Call &call) {
   CallInput &input = *call.input;
   const auto &requests = input.round.requests();
@@ -146,7 +147,8 @@ void InputRounds::proceed(Call &call) {
   needs_.repeat(call);
 }
 
-// Cancels the requests that the client has not answered, while the call's stream is open.
+// Cancels the requests that the client has not answered. Called before the call ends, while its
+// stream is still open.
 void InputRounds::withdraw(Call &call) {
   if (call.open_asks != 0) needs_.asks.call_ended(call.id, false);
 }
@@ -159,7 +161,8 @@ void InputRounds::timed_out(Call &call) {
                    BH_OUTCOME_TIMEOUT);
 }
 
-// Returns true if the calls that wait, with `more` bytes of this call, exceed a limit.
+// Returns true if the calls that wait for input, with `more` additional bytes of this call, exceed
+// a limit.
 bool InputRounds::is_full(const Call &call, std::size_t more) const {
   const auto load = [](const Call &one) {
     return one.session == nullptr ? nullptr : one.session->load.get();

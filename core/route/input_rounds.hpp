@@ -1,16 +1,18 @@
 // Handles results in which servers of revision 2026-07-28 ask for input, for clients with a session
 // and, if the rules evaluate input requests, for other clients as well. Each request in an
 // input_required result is sent to the call's client as a request (see Asks), on the call's stream.
-// When all of them have been answered, the same call is sent again with the answers and the
-// server's state. The call is decided, counted, approved and recorded only once, but the rules are
-// evaluated again if they have changed.
+// If the profile declares the server's roots, the gateway answers roots/list itself. When all
+// requests have been answered, the same call is sent again with the answers and the server's state.
+// The call is decided, counted, approved and recorded only once, but the rules are evaluated again
+// if they have changed.
 //
 // If a result contains no requests, the call is sent again after a pause. If the client refuses
 // sampling or roots, the call ends, because the revision has no answer for such a refusal.
 //
 // Owner: the Router. Runs on the reactor thread. Limits: max_rounds for each call, those of
 // InputRound for each round, max_waiting_bytes for all calls that wait (their messages, the
-// requests of their servers, and the answers), limits.asks_per_session and limits.ask_timeout_ms.
+// requests of their servers, and the answers), max_bytes_per_client for those of one client without
+// a session, limits.asks_per_session and limits.ask_timeout_ms.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +38,7 @@ class InputRounds {
   static constexpr std::uint32_t max_rounds = 32;
   static constexpr std::uint64_t first_pause_ms = 100, max_pause_ms = 5'000;
   static constexpr std::size_t max_waiting_bytes = 64u << 20;
-  static constexpr std::size_t max_bytes_per_client = 16u << 20;  // without a session
+  static constexpr std::size_t max_bytes_per_client = 16u << 20;  // for a client without a session
 
   struct Needs {
     CallTable &calls;
@@ -56,12 +58,13 @@ class InputRounds {
   // Handles a result that asks for input. The call has left its lane when this returns, and may
   // have ended.
   void begin(Call &call, const Message &answer);
-  // Sends the call again after a pause. The call has left its lane when this returns, and may have
-  // ended. Requires call.input.
+  // Sends the call again after this pause; 0 means after the current step. The call has left its
+  // lane when this returns, and may have ended. Requires call.input.
   void pause(Call &call, std::uint64_t ms);
-  // If the client has answered every request of the round, sends the call again. If the call cannot
+  // If every request of the round has been answered, sends the call again. If the call cannot
   // continue, ends it. Otherwise, does nothing.
   void proceed(Call &call);
+  // Called when the call's pause is over or the client has not answered in time.
   void timed_out(Call &call);
 
   // ---- events ----

@@ -14,8 +14,8 @@
 namespace bulkhead {
 namespace {
 
-// Returns the tool's current definition, or an empty view if the tool is no longer listed or its
-// definition has changed since the name was resolved.
+// Returns the definition of the resolved item, or an empty view if the item was not listed, is no
+// longer listed or has another definition by now.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
@@ -33,7 +33,7 @@ bool has_number(std::string_view token) {
 
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  // A numeric code contains no text that the policy would have to evaluate.
+  // An integer code contains no text that the policy would have to evaluate.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {

@@ -1,7 +1,8 @@
 // Asks the policy to evaluate messages other than calls: server-initiated requests, the clients'
 // answers, and notifications in both directions. Messages are forwarded only after the policy has
 // decided. These messages do not count as calls, cannot require approval, and are recorded here
-// only if they are refused.
+// only if they are refused. Existing subscriptions are evaluated in the same way after the rules
+// have changed.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once
@@ -38,14 +39,14 @@ struct JudgedEvent {
   mcp::Method method = mcp::Method::none;
   std::string method_text;  // as spelled in the message
   std::string server;       // the server's name
-  std::string tool;         // the tool of the call that the message belongs to, if known
+  std::string tool;         // the tool of the message's call, if known; for subscription: the URI
   ReplyTo to;               // the client and, for to_client, the stream
-  bh_lane lane = 0;         // the server's connection; 0 for a tools plugin
+  bh_lane lane = 0;         // for ask and to_server: the server's connection; 0: none
   // For ask: if `call` is 0, the exchange of its stream; otherwise, the number of the input
   // request.
   std::uint64_t hint = 0;
   std::uint64_t ask = 0;   // for answer: the number of the ask
-  std::uint64_t call = 0;  // for to_client: dropped once this call has ended; 0: never dropped.
+  std::uint64_t call = 0;  // for to_client: once this call has ended, the message is dropped; or 0.
                            // For ask: the call that requires the input; 0 for any other ask
   std::string id;          // for ask: the server's id token; for subscription: its URI token
   std::string message;     // as it will be sent; for ask and answer: as received
@@ -59,7 +60,8 @@ class JudgedEvents {
     virtual ~Outcome() = default;
     // Called if the event may be forwarded. Its sender or receiver may already be gone.
     virtual void pass(const JudgedEvent &event) = 0;
-    // Called if the event was refused and recorded. The event's sender must be notified.
+    // Called after the event was refused and, if there is a telemetry plugin, recorded. If the
+    // event is a request or its answer, the server that sent the request must receive a refusal.
     virtual void refused(const JudgedEvent &event) = 0;
     // Returns true if the profile contains the server.
     virtual bool serves(std::string_view server) const = 0;

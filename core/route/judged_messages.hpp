@@ -1,5 +1,6 @@
-// Carries out policy decisions about messages other than calls: forwards an allowed message, and
-// reports a refusal to the sender.
+// Carries out policy decisions about messages other than calls. An allowed message is forwarded. If
+// a server's request or its answer is refused, that server receives a refusal. A refused
+// notification is dropped, and a refused subscription is removed.
 //
 // Owner: the Router. Runs on the reactor thread.
 #pragma once

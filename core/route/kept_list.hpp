@@ -26,7 +26,7 @@ std::string kept_list_text(const ServerCaps &caps, const std::string &instructio
 
 // Parses a stored list. The text is untrusted: it is subject to the same limits as a response from
 // the server and to the definition's allow and deny lists. Returns false if the text is not a valid
-// stored list.
+// stored list; *out is then unspecified.
 bool read_kept_list(std::string_view text, const ServerDef &definition, const Limits &limits,
                     ListedItems *out);
 

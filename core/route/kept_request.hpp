@@ -51,7 +51,7 @@ class KeptRequest {
   static constexpr std::size_t small = 16'384;
 
   // Copies the values. `target` is the URI, or the name of the tool or prompt as the client wrote
-  // it. `arguments` is JSON; empty if absent. If a limit has been reached, nothing is kept.
+  // it. `arguments` is JSON; empty if absent. If a limit would be exceeded, nothing is kept.
   void keep(KeptBytes &bytes, const std::shared_ptr<ClientLoad> &load, std::string_view target,
             std::string_view arguments) {
     const std::size_t size = target.size() + arguments.size();

@@ -31,10 +31,10 @@ class Upstream;
 struct View;
 
 enum class LaneState : std::uint8_t {
-  idle,        // not started
+  idle,        // not started, or a lazy server that was stopped because it was idle
   connecting,  // opening the connection, in the handshake, or in the first listing
   ready,
-  waiting,  // failed; a timer starts the next attempt
+  waiting,  // failed; a timer, a call or, for a tools plugin, a changed list can start it again
   closed    // permanently
 };
 
@@ -47,15 +47,16 @@ class Lane {
   Lane &operator=(const Lane &) = delete;
 
   virtual void start() = 0;
-  // Closes the lane permanently. Its calls must have been detached.
+  // Closes the lane permanently. The lane of a connector fails the calls that are still on it. The
+  // lane of a tools plugin must not have any calls.
   virtual void close() = 0;
 
   // Sends the exchange, queues it (up to a limit) or fails its call. The exchange may have ended
   // when this function returns.
   virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
   // Notifies the server that an exchange was cancelled, timed out or lost its client. The exchange
-  // must already have been detached. `reason` is the client's cancelled notification, or empty if
-  // there is none.
+  // must already have been detached. If `sent` is false, only removes it from the queue. `reason`
+  // is the client's cancelled notification, or empty if there is none.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
   // Called when the response to the exchange is no longer needed. The server is not notified.
@@ -63,14 +64,16 @@ class Lane {
   // Returns the current connection's handle, or 0 if there is no connection or the lane does not
   // need one.
   virtual bh_lane handle() const noexcept { return 0; }
-  // Called when one of this lane's exchanges has ended. Sends the next queued call.
+  // Called when one of this lane's exchanges has ended. Sends queued calls, up to the server's
+  // limit.
   virtual void pump() {}
   // Sends a notification or a response. It is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // Returns false if the server's protocol generation does not have this method.
   virtual bool takes(mcp::Method) const { return true; }
-  // Sends a request on behalf of all clients of this lane, if the server supports it. The response
-  // is discarded.
+  // Sends a request on behalf of all clients of this lane, if the lane is ready and the server
+  // supports the request. The response is discarded. If the server has no sessions, a subscription
+  // request updates subscriptions/listen instead.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
   // Called when the server was removed from the profile or changed. In-flight calls may finish, no
   // new calls are accepted, and a lost connection is not replaced.
@@ -97,28 +100,28 @@ class Lane {
   virtual void refresh(ItemKind, std::uint64_t now_ns) { static_cast<void>(now_ns); }
   // Returns true if the server starts at first use rather than with the gateway.
   virtual bool lazy() const { return false; }
-  // Returns true if the server is lazy and not running, and its lists will be unknown until it
-  // starts.
+  // Returns true if the server is lazy and not running, a call may start it, and its lists will be
+  // unknown until it starts.
   virtual bool unknown() const { return false; }
-  // Lists a lazy server's stored items, if any. Must be called before settle_unstarted().
+  // Lists the server's stored items, if any. Must be called before start() or settle_unstarted().
   virtual void recall() {}
   // Marks the lane as settled although its server, which is lazy, has not been started.
   void settle_unstarted() noexcept { settled_ = true; }
   // Called before the lane is started, so that clients wait for its list.
   void expect() noexcept { settled_ = false; }
-  // Returns true if the server is lazy and will not be connected before the next call.
+  // Returns true if the server is lazy and will not be connected until a request needs it.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
-  // Returns true if the first connection attempt has succeeded or failed, or if the server is lazy
-  // and was not started; see settle_unstarted().
+  // Returns true if the first connection attempt since start() or expect() has succeeded or failed,
+  // or if the server is lazy and was not started; see settle_unstarted().
   bool settled() const noexcept { return settled_; }
-  // Returns true if the lane's items are listed: either it is ready, or it was ready within the
-  // last limits.grace_ms.
+  // Returns true if the lane's items are listed: the lane is ready, its stored or inherited items
+  // are shown, or it is a lazy server that was stopped. After a failure, the items of a server that
+  // is not lazy, or that has failed repeatedly, stay listed for limits.grace_ms.
   bool listed() const noexcept { return listed_; }
-  // Returns true if the listed items come from storage, because the server has not listed its items
-  // since the gateway started.
+  // Returns true if the listed items come from storage, because the lane has not been ready yet.
   bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
   const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
@@ -149,7 +152,7 @@ class Lane {
   std::uint32_t in_flight = 0;  // sent exchanges that count against the limit
   std::vector<View *> views;
   std::uint64_t idle_since_ns = 0;  // time since which no view uses the lane, or 0
-  int log_level_sent = -1;          // on the current connection
+  int log_level_sent = -1;          // set on the current connection; -1: none
   // A call that has ended for its client, but on which the server may still be working; see
   // Attribution. `session` identifies the client: it is the client's session, or the scope of its
   // sessionless requests (RequestScopes).
@@ -169,7 +172,8 @@ class Lane {
       std::uint64_t asking = 0;  // its call that the server has not yet answered
     };
     std::map<std::uint64_t, Client> clients;  // by session
-    bool on = false;                          // the server has accepted a subscription
+    // The server has accepted a subscription, perhaps on an earlier connection.
+    bool on = false;
     // The newest subscriptions/listen request that contains the resource, or 0.
     std::uint64_t listen = 0;
   };

@@ -22,8 +22,8 @@ class LaneConnection final : public LaneWire {
    public:
     virtual ~Owner() = default;
     // Called with the response to one of the lane's own requests. If there is no response, `error`
-    // is set and `scan` is null. `retry_after_ms` is the delay that the server
-    // requested, or 0.
+    // is set and `scan` is null. `retry_after_ms` is the delay that the server requested, or 0.
+    // LaneConnection itself calls this function only if a request cannot be sent.
     virtual void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                             const Error *error, std::uint32_t retry_after_ms = 0) = 0;
   };
@@ -64,7 +64,7 @@ class LaneConnection final : public LaneWire {
   LaneHost &host_;
   Owner &owner_;
   bh_lane handle_ = 0;
-  void *wire_ = nullptr;  // the connector's pointer
+  void *wire_ = nullptr;  // the connector's pointer for this connection
 };
 
 }  // namespace bulkhead

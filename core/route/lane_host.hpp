@@ -72,7 +72,7 @@ class LaneHost {
   virtual void lane_changed(Lane &lane) = 0;   // its state has changed
   virtual void items_changed(Lane &lane) = 0;  // its lists have changed
   virtual void lane_ready(Lane &lane) = 0;
-  virtual void lane_lost(Lane &lane) = 0;  // connection lost; the server's open requests are void
+  virtual void lane_lost(Lane &lane) = 0;  // connection ended; the server's open requests are void
   virtual void tools_listed(const Lane &lane) = 0;
   virtual void list_learned(const ListNews &news) const = 0;
   virtual void lane_ends(Lane &lane) = 0;

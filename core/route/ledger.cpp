@@ -48,7 +48,7 @@ struct Ledger::File {
   std::atomic<std::uint32_t> fruitless;
   std::uint32_t unused;
   std::atomic<std::uint64_t> note;
-  // 0 if the slot is free; otherwise 1 or 2, the number of the valid copy of the record.
+  // 0 if the slot has no record; otherwise 1 or 2, the number of the valid copy of the record.
   std::array<std::atomic<std::uint32_t>, slots> valid;
   std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if the slot is free
   std::array<RequestText, max_requests> request;

@@ -77,8 +77,8 @@ class Ledger {
   Ledger &operator=(const Ledger &) = delete;
 
   // ---- sessions ----
-  // Reserves a slot for a new session. Returns `none` if all slots are in use or the id is too
-  // long.
+  // Reserves a slot for a new session. Returns `none` if all slots are in use, or if the id is
+  // empty or too long.
   Slot claim(std::string_view id);
   // Takes over the slot of the session with this id, if an earlier process left the slot or it was
   // passed to leave(). Returns `none` if there is no such slot.
@@ -99,13 +99,13 @@ class Ledger {
   std::vector<std::uint64_t> ended() const;  // oldest first
 
   // ---- the carried session ----
-  // Stores a pending request. Returns false if there are too many requests or the id is too long.
-  // Several requests may share a stream.
+  // Stores a pending request. Returns false if there is no free place for a request of this stream,
+  // if `stream` is 0, or if the id is empty or too long. Several requests may share a stream.
   bool add_request(std::uint64_t stream, std::string_view id, bool initialize) noexcept;
   // Removes the requests of this stream because they have been answered or cancelled.
   void settle(std::uint64_t stream) noexcept;
   std::vector<LedgerRequest> requests() const;
-  std::uint64_t last_stream() const noexcept;  // the highest stream of requests()
+  std::uint64_t last_stream() const noexcept;  // the highest stream of a stored request, or 0
   std::uint64_t note() const noexcept;         // 64 bits reserved for the transport
   void set_note(std::uint64_t note) noexcept;
   // Stores bytes that the client has sent but the process has not handled yet. If `more` is true,
@@ -125,8 +125,8 @@ class Ledger {
   // ---- records not yet acknowledged by telemetry plugins ----
   RecordRing &records() noexcept { return records_; }
 
-  // Called when this process has sent a response or has run for a second, which shows that the
-  // stored contents do not crash it.
+  // Called when this process sends a response, which shows that the stored contents do not crash
+  // it.
   void prove() noexcept {
     if (!proven_) set_proven();
   }

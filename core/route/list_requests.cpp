@@ -122,8 +122,8 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   needs_.answers.answer(request.reply, parts, 7);
 }
 
-// The list contains the lists of all servers of the view. A server that is not listed may add its
-// items at any time.
+// Combines the hints of all servers of the view. If a server is not listed, the result forbids
+// caching, because the server may add its items at any time.
 ListHints ListRequests::hints(const View &view, ItemKind kind, std::uint64_t now_ns) const {
   std::optional<ListHints> out;
   for (const Lane *lane : view.lanes) {
@@ -158,7 +158,7 @@ bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind 
 }
 
 // Appends the items of one lane that are visible to the client. `done` contains the names that have
-// already been appended for other lanes.
+// already been appended.
 void ListRequests::append_items(const Lane &lane, std::uint32_t source, ItemKind kind,
                                 const Catalogue &seen, std::unordered_set<std::string> *done,
                                 std::string *out) const {

@@ -19,6 +19,7 @@ namespace bulkhead {
 
 // Returns the kind of items that the method lists, or nullopt if it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
+// Returns false if the profile does not offer this method to clients.
 bool is_exposed(const Expose &expose, mcp::Method method);
 
 class ListRequests {
@@ -40,9 +41,9 @@ class ListRequests {
 
   // Responds to a list request, or parks the request until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
-  // Composes the result of bh_host_control.list_items. Returns BH_STALE if the session belongs to
-  // another ClientEnd, BH_E_UNAVAILABLE if the session has not been initialized, and BH_WOULD_BLOCK
-  // if the list is not known yet.
+  // Composes the result of bh_host_control.list_items. Returns BH_STALE if there is no such session
+  // or it belongs to another ClientEnd, BH_E_UNAVAILABLE if the session has not been initialized,
+  // and BH_WOULD_BLOCK if the list is not known yet.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:

@@ -25,7 +25,8 @@ void Listening::stop() {
 
 void Listening::subscribe(std::uint64_t asked) {
   // Send a new request even if its filter is the same. The server may now accept a resource that it
-  // has not accepted before. A new resource may be in the last filter if it was watched before.
+  // has not accepted before. A new watch may also be for a resource that was in the last filter
+  // because of a former watch.
   if (asked == 0 || asked == current_) asked_.reset();
   watches_changed();
 }
@@ -115,7 +116,8 @@ void Listening::ended(std::uint64_t exchange, bool lasting, std::string_view rea
   if (!acknowledged) wire_.rejected(exchange, reason);
 }
 
-// Opens the next request later, unless another one is already waiting for its acknowledgement.
+// Opens the next request later, unless the server does not support the method (`lasting`), the
+// connection has ended, or another request is already waiting for its acknowledgement.
 void Listening::interrupted(bool lasting) {
   missed_ |= current_ == 0;
   if (lasting || !started_ || opening_ != 0) return;

@@ -46,8 +46,9 @@ class Listening {
     virtual bool send_listen(const std::string &filter, std::uint64_t *exchange) = 0;
     // Ends the listen request and notifies the server.
     virtual void end_listen(std::uint64_t exchange) = 0;
-    // Called when changes may have been missed. `interrupted` is true if a listen request is open
-    // again after an interruption, or false if it is the first one of the connection.
+    // Called at an acknowledgement if changes may have been missed. `interrupted` is true if an
+    // earlier request of this connection has ended or failed while no other one was acknowledged.
+    // Otherwise, this is the first acknowledgement on the connection.
     virtual void changes_missed(bool interrupted) = 0;
     // Called when the server has acknowledged the request. `uris` is the JSON array of the
     // resources that the server has accepted. Any other value means that it has accepted none.
@@ -96,10 +97,10 @@ class Listening {
   Wire &wire_;
   ServerCaps caps_{};
   bool started_ = false;
-  bool missed_ = false;        // there was no acknowledged request at some time
+  bool missed_ = false;        // a request has ended or failed while no other was acknowledged
   bool first_ = true;          // no request of this connection has been acknowledged
   std::uint64_t current_ = 0;  // acknowledged
-  // The lists whose changes the current request covers.
+  // The lists whose changes the server reports, according to its latest acknowledgement.
   struct {
     bool tools = false, resources = false, prompts = false;
   } reported_;

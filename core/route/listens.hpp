@@ -1,7 +1,7 @@
 // Handles subscriptions/listen requests of MCP 2026-07-28. The stream of such a request stays open.
 // It carries an acknowledgement that lists the accepted notifications, followed by the
-// notifications themselves. A response is sent only when the gateway shuts down; a cancelled
-// request gets none.
+// notifications themselves. An accepted request gets a response only when the gateway shuts down;
+// a cancelled request gets none.
 //
 // List changes come from the view of the request's session. Each resource is subscribed to in the
 // same way as for a client with a session, so the policy evaluates every subscription. The

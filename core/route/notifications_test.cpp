@@ -62,7 +62,7 @@ TEST_CASE("the progress of a call increases although its server counts from the 
     return out;
   };
   using Values = std::vector<std::string>;
-  CHECK(forwarded({"1", "2", "1.5"}) == Values{"1", "2", "1.5"});  // the server's own fault
+  CHECK(forwarded({"1", "2", "1.5"}) == Values{"1", "2", "1.5"});  // the call was not sent again
   const auto again = GENERATE(false, true);
   call.input->rounds = again ? 0 : 1;
   call.input->headers_renewed = again;

@@ -1,6 +1,6 @@
 // A table of numbered objects with deadlines. Each number contains a generation that changes when
 // the slot is reused, so the number of a closed object is invalid until the slot has been reused
-// 2^30 times. Numbers are smaller than 2^53 because they are sent as JSON numbers. Reused slots
+// 2^30 - 1 times. Numbers are smaller than 2^53 because they are sent as JSON numbers. Reused slots
 // keep the capacity of their strings, so open() and close() allocate no memory in steady state.
 //
 // Used on the reactor thread.
@@ -82,8 +82,8 @@ class NumberedTable {
   }
 
   // Sets or replaces the object's deadline. `now_ns` is the time at which the current iteration of
-  // the event loop started. expire() reports the object after the timeout, at most two ticks late
-  // and never early.
+  // the event loop started. If expire() is called in each tick, it reports the object at most two
+  // ticks after the timeout, and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;

@@ -59,7 +59,8 @@ class Opening {
   enum class Refusal : std::uint8_t {
     no_generation,  // the server does not support the request's method or revision
     unclear,  // any other failure: the other request is tried, but the result is not remembered
-    // Authentication error, unavailable server or timeout: the other request would fail, too.
+    // Authentication or permission error, unavailable server or timeout: the other request would
+    // fail, too.
     connection
   };
   Step refused(std::uint64_t exchange, Error error, Refusal why);

@@ -14,8 +14,9 @@
 namespace bulkhead {
 
 // Compares the headers with the arguments that the tool's listed definition maps to headers.
-// Returns nullopt if they match or if the definition has no valid header annotations. If the tool
-// has annotations, its input schema is parsed for every call.
+// Returns nullopt if they match, if the request is not a tools/call, if the tool is not listed, or
+// if its definition has no valid header annotations. If the tool has annotations, its input schema
+// is parsed for every call.
 std::optional<mcp::HeaderFault> check_param_headers(const Message &request, const Target &target,
                                                     const WireHeaders &headers);
 

@@ -16,7 +16,7 @@
 // only some of the asks in a round, its answers are passed on, and the remaining asks are sent
 // again in the next round.
 //
-// ParkedInputs has the clock and the limits on all calls together. Used on the I/O thread.
+// ParkedInputs has the clock and the limits on all calls together. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -41,11 +41,11 @@ struct ParkedAsk {
 
 // Why a repeated request is rejected. The error code is always -32602.
 enum class RetryFault : std::uint8_t {
-  unknown_call,   // the call has ended, and its end is no longer stored
+  unknown_call,   // there is no such call, or it has ended and its end is no longer stored
   evicted,        // the call was cancelled to make room for a call on another connection
-  outdated,       // the state belongs to a round before the last answered one
+  outdated,       // the state belongs to neither the current nor the last answered round
   other_answers,  // the round was answered before, with other answers
-  malformed,      // inputResponses is not an object of objects, or has a key twice
+  malformed,      // inputResponses is not an object, or a known key occurs twice or has no object
   too_many        // max_waiting requests of the client wait for this call
 };
 std::string_view to_string(RetryFault fault) noexcept;
@@ -90,7 +90,8 @@ class ParkedInput {
 
   // Called when the client repeats its request. `round` is the round in the request's state, and
   // `responses` is the request's inputResponses (JSON; empty if absent), which the result borrows.
-  // Unknown keys are ignored. If no key is known, the client is asked again.
+  // Unknown keys are ignored. If no key is known and the round still has asks, the client is asked
+  // again.
   std::expected<Retry, RetryFault> retry(std::uint64_t request, std::uint32_t round,
                                          std::string_view responses);
 

@@ -5,17 +5,18 @@
 // (sealed_state.hpp), which binds it to the client's request. The principal is checked here as
 // well.
 //
-// Runs on the I/O thread. Owned by ClientInputs. Limits: ParkedLimits, limit_asks(), and those of
-// ParkedInput. All parked calls are lost when the process exits.
+// Runs on the reactor thread. Owned by ClientInputs. Limits: ParkedLimits, limit_asks(), and those
+// of ParkedInput. All parked calls are lost when the process exits.
 //
 // If a limit is reached, room is made at the cost of the largest group: of the principals, the one
 // with the most parked calls (or bytes, depending on the limit); of its peers, the one with the
 // most; of that peer's connections, the one with the most. This connection loses its oldest stored
 // end; if it has none, its oldest call whose client has been asked; if it has none of these either,
-// its oldest parked call. An ask is refused only if its own connection has parked calls but no
-// stored ends and would become the largest group, or if the ask is too large. Therefore, a client
-// that parks any number of calls cannot prevent other connections from being asked. A client that
-// uses a new connection for each call can do no more than evict the calls that were parked first.
+// its oldest parked call. Because of these limits, an ask is refused only if this rule, with the
+// ask counted, selects the ask's own connection, and that connection has no stored end to remove.
+// Therefore, a client that parks any number of calls cannot prevent other connections from being
+// asked. A client that uses a new connection for each call can do no more than evict the calls that
+// were parked first.
 #pragma once
 
 #include <cstddef>
@@ -84,7 +85,7 @@ class ParkedInputs {
   // Adds an ask to a parked call. Returns an error message if the ask is rejected, and an empty
   // string otherwise.
   std::string add_ask(std::uint64_t number, ParkedAsk ask, std::uint64_t now_ns);
-  // Called when the server has withdrawn the ask.
+  // Called when the ask has ended for any reason; see ParkedInput::remove_ask().
   void remove_ask(std::uint64_t number, std::uint64_t ask);
 
   // Called when the client repeats its request. On success, the call is still parked, and its phase
@@ -123,7 +124,8 @@ class ParkedInputs {
     std::uint64_t call = 0;
     std::vector<std::uint64_t> requests;
   };
-  // Returns everything that is due, in chronological order. Evicted calls are due immediately.
+  // Returns everything that is due: the evicted calls, which are due immediately, and then the
+  // other events in chronological order.
   std::vector<Due> due(std::uint64_t now_ns);
   // Returns the time at which the next event is due, or nullopt if there is none.
   std::optional<std::uint64_t> next_ns() const noexcept;

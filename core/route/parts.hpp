@@ -3,7 +3,7 @@
 // a change to one part does not affect the others. The references are valid for the lifetime of the
 // Router.
 //
-// Used on the I/O thread. Owned by the Router.
+// Used on the reactor thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,8 @@ std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::stri
 void PinWatch::add_unapproved(const Upstream &upstream, ServerStatus *status) const {
   if (!pins_.active() || upstream.connector == nullptr) return;
   auto names = pins_.unapproved(upstream.name());
-  // Adds listed tools that have no pin because the limit on pins was reached.
+  // Adds listed tools that have no pin because the limit on pins was reached or the name is too
+  // long.
   if (const Lane *lane = upstream.shown_lane()) {
     const ItemList &tools = lane->items(ItemKind::tool);
     std::string scratch;

@@ -26,7 +26,7 @@ class PinWatch {
   // on_news receives new and changed definitions. If on_news is empty, they are not stored.
   PinWatch(const Profile &profile, Log log, OnNews on_news);
 
-  // Called when a server has listed its tools.
+  // Called when a server has listed its tools, or when its stored list is shown.
   void listed(const Lane &lane);
   // Called when the profile's pins have changed. `lanes` contains all lanes whose servers have
   // listed their items. Returns true if the set of tools that clients may use may have changed.
@@ -34,8 +34,8 @@ class PinWatch {
 
   bool enforces() const noexcept { return pins_.enforces(); }
   // Compares the tool's definition with the approved definition and returns a BH_PIN_... value.
-  // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool, and BH_PIN_SAME for tools of
-  // tools plugins.
+  // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool. Otherwise, returns
+  // BH_PIN_SAME for tools of tools plugins.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,

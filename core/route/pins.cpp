@@ -43,8 +43,8 @@ struct Pins::Listed {
   bool first;                                // no tool of this server has been approved before
   std::set<std::string, std::less<>> names;  // all names in the list
 
-  // Returns the name of an approved tool that has the same definition but is no longer listed,
-  // which probably means that it was renamed. Returns an empty string if there is no such tool.
+  // Returns the name of an approved tool whose definition is the same except for the name, and that
+  // is no longer listed: it was probably renamed. Returns an empty string if there is none.
   std::string former_name(const Tools &known, std::string_view shape) const {
     for (const auto &[name, pin] : known) {
       if (pin.shape == shape && !names.contains(name)) return name;

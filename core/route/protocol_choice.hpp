@@ -2,7 +2,8 @@
 // names a revision, or the transport (HTTP+SSE) implies one, its generation is used. Otherwise, the
 // choice depends on the "verdict", the revision that an earlier connection has detected. The
 // verdict expires after lifetime_s. It is stored together with the server's lists, so it survives a
-// restart of the gateway.
+// restart of the gateway. Without a valid verdict, connections start with server/discover, unless
+// the server has exited on it (ended_on_probe()).
 //
 // Times are seconds since 1970. Used on the reactor thread. Owned by the Upstream.
 #pragma once

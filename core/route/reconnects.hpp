@@ -37,7 +37,8 @@ class Reconnects {
   bool exhausted() const noexcept { return failures_ >= max_failures; }
 
   // Schedules the next attempt with backoff and jitter. `retry_after_ms` is the delay that the
-  // server requested, or 0.
+  // server requested, or 0. The attempt is not made before this delay, which is limited to
+  // limits.retry_max_ms.
   void schedule(std::uint32_t retry_after_ms);
   void cancel();
 

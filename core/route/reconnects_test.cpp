@@ -15,7 +15,7 @@ struct Parts : LaneParts {
     own_limits.retry_min_ms = 8;
     own_limits.retry_max_ms = 20;
   }
-  // Returns the delay of the attempt in milliseconds.
+  // Schedules an attempt, waits for it and returns its delay in milliseconds.
   std::uint64_t delay(std::uint32_t retry_after_ms) {
     const std::uint64_t before = loop->now_ns();
     const int attempts_before = attempts;

@@ -15,8 +15,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
-// If the next entry would start after this offset and there is room at the beginning, the ring
-// wraps around early. A ring with few entries therefore touches little memory.
+// If the next entry would start at or after this offset and there is room at the beginning, the
+// ring wraps around early. A ring with few entries therefore touches little memory.
 constexpr std::uint32_t soft_end = 256u << 10;
 // Stored in place of an entry's size; it means that the next entry is at offset 0.
 constexpr std::uint32_t wrap = UINT32_MAX;
@@ -104,8 +104,8 @@ bool RecordRing::nearly_full() const noexcept {
 
 bool RecordRing::put(const bh_record &r) noexcept {
   const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
-  // The host limits all fields except the detail, so the sum cannot overflow, and it is sufficient
-  // to check the total once.
+  // The strings are in memory, so the sum of their sizes cannot overflow 64 bits, and it is
+  // sufficient to check the total once.
   std::uint64_t size = sizeof(Head) + request + response;
   each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
   if (size > max_record) return false;

@@ -153,8 +153,8 @@ TEST_CASE("a few records at a time touch little of the memory") {
 
 namespace {
 
-// A telemetry plugin in another process. Stores the numbers and requests of all records that it was
-// offered, and accepts the records if `takes` is true.
+// A telemetry plugin in another process. If `takes` is true, accepts the records that it is offered
+// and stores their numbers and requests. Otherwise, accepts none.
 struct Sink {
   std::vector<std::uint64_t> offered;
   std::vector<std::string> requests;

@@ -23,7 +23,8 @@ constexpr std::uint64_t max_clock_change_us = 366ull * 24 * 3600 * 1'000'000;
 // A plugin with one of these needs does not allow calls that cannot be recorded.
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
-// Returns the trace id from _meta.traceparent or, if the message has none, the session's trace id.
+// Returns the trace id from _meta.traceparent or, if that is absent or invalid, the session's trace
+// id.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
   if (!scan.meta.empty()) {
     const std::string_view token = mcp::member(scan.meta.in(message), "traceparent");
@@ -60,7 +61,7 @@ std::string_view trace_of(std::string_view parent) noexcept {
 }
 
 // Record numbers start at the current time in microseconds. A process creates fewer than one record
-// per microsecond, so the next process starts with a higher number.
+// per microsecond, so the next process starts with a higher number unless the clock is set back.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -106,8 +107,8 @@ void Recorder::use_ring(RecordRing *ring) {
     const bool sound = record.number >= least && record.number < below;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  // Invalid records would never be acknowledged, so they would never leave the ring. The valid
-  // records have already been loaded.
+  // Invalid records are not loaded, so they are never acknowledged and could stay in the ring. The
+  // valid records have been loaded, but are no longer protected against a crash of this process.
   if (wrong != 0) ring->clear();
   // Continue the numbering, so that lost records appear as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
@@ -178,8 +179,9 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// Returns a copy of the text, truncated to the maximum size for records. The size of the copy is
-// added to text_bytes_ and must be subtracted when the copy is freed.
+// Returns a copy of the text, truncated to the maximum size for records. The copy is empty if no
+// plugin needs texts or max_text_bytes would be exceeded. The size of the copy is added to
+// text_bytes_ and must be subtracted when the copy is freed.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
@@ -362,9 +364,9 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // The arguments of a rejected call are recorded only if the plugins need them and a policy made
-  // its decision without rewriting them. A policy that rewrites arguments could have removed some
-  // of them.
+  // The arguments of a rejected call are recorded only if all plugins that need texts also need the
+  // texts of rejected calls, and if a policy made its decision without rewriting the arguments. A
+  // policy that rewrites arguments could have removed some of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();

@@ -25,8 +25,8 @@ class Recorder {
   // Maximum number of pending records. Beyond this limit, records are dropped and counted, unless
   // space was reserved for them.
   static constexpr std::size_t max_waiting = 10'000;
-  // Maximum total size of the text that is stored for in-flight calls and pending records. Text
-  // beyond this limit is omitted.
+  // Maximum total size of the requests and responses that are stored for in-flight calls and
+  // pending records. A text that would exceed this limit is omitted.
   static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
   // When this many records are pending, they are passed to the plugins without waiting for
@@ -46,10 +46,11 @@ class Recorder {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
   }
-  // Sets the ring, whose memory survives this process. Each record is stored there before the
-  // response that it describes is sent, and stays there until all sinks in other processes have
-  // acknowledged it. The records of an earlier process are passed to the sinks first, and their
-  // numbering continues. Must be called before the first record is created. `ring` is borrowed.
+  // Sets the ring, whose memory survives this process. If a sink runs in another process, each
+  // record that fits is stored in the ring before the response that it describes is sent, and stays
+  // there until all sinks in other processes have acknowledged it. The records of an earlier
+  // process are passed to the sinks first, and their numbering continues. Must be called before the
+  // first record is created. `ring` is borrowed and may be null.
   void use_ring(RecordRing *ring);
   // Records below this number were created by an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
@@ -57,7 +58,8 @@ class Recorder {
   // Returns true if a record must be written before the response that it describes is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
-  // Returns true if a plugin needs records of events other than calls.
+  // Returns true if a plugin needs records of events other than calls. Otherwise, identify(),
+  // policy() and event() have no effect.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
   // A client request or notification that does not start a call.
@@ -73,7 +75,8 @@ class Recorder {
     std::uint32_t outcome = BH_OUTCOME_OK;
     std::uint64_t now_ns = 0, bytes_out = 0;
     std::string_view rule, error;
-    // The result or error object. If empty, the text from note_response() is used.
+    // The result or error object. If empty, the record of a call contains the text from
+    // note_response().
     std::string_view response;
   };
 
@@ -127,7 +130,8 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;      // the sink has received all entries before this position
+    // The sink has received all entries before this position that it needs.
+    std::uint64_t taken;
     std::uint64_t committed;  // records below this number have been committed
     // Records below this number have been acknowledged. Used only if `elsewhere` is true.
     std::uint64_t acknowledged;

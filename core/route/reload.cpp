@@ -90,7 +90,8 @@ void Reload::policy_changed() {
     for (const bh_session handle : watching) needs_.subscriptions.judge_again(handle);
   }
   if (!needs_.profile.expose.list_changed) return;
-  // While a client is being notified, it may do anything except end its session.
+  // The pointers stay valid: a session that is closed while a message is being sent ends later; see
+  // Clients::close().
   for (const Session *s : clients) {
     for (const ItemKind kind : all_item_kinds) {
       if (kind != ItemKind::resource_template) needs_.views.tell_list_changed(*s, kind);

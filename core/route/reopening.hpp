@@ -20,6 +20,8 @@
 
 namespace bulkhead {
 
+// The time at which a session id was sealed, on the machine's monotonic clock, and whether an
+// earlier process sealed it.
 struct SealTime {
   std::uint64_t ns = 0;
   bool earlier_process = false;

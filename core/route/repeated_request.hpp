@@ -26,8 +26,9 @@ constexpr bool may_be_repeated(mcp::Method method) noexcept {
 }
 
 // The values of `requestState` and `inputResponses` in params, as JSON, which point into the
-// message. Empty if absent, or if the request is not of MCP 2026-07-28. Params are parsed only if
-// the scanner has found members that requests do not normally have.
+// message. Empty if absent, if the request is not of MCP 2026-07-28, or if its method does not
+// allow repeated requests. Params are parsed only if the scanner has found members that requests do
+// not normally have.
 struct Repetition {
   std::string_view state, responses;
 
@@ -38,8 +39,8 @@ struct Repetition {
     });
     return out;
   }
-  // Returns true if the request has a `requestState` or `inputResponses` member, regardless of the
-  // client's revision.
+  // Returns true if the request's method allows repeated requests and the request has a
+  // `requestState` or `inputResponses` member, regardless of the client's revision.
   static bool in(const Message &request) noexcept {
     bool found = false;
     if (request.scan->extra_params && may_be_repeated(request.scan->method)) {
@@ -48,8 +49,8 @@ struct Repetition {
     return found;
   }
   // Removes the members that a server of another generation than the client must not receive:
-  // `task`, which has a meaning only in 2025-11-25, and, from requests of 2026-07-28, the two
-  // members above.
+  // `task`, which has a meaning only in 2025-11-25, and, from requests of 2026-07-28,
+  // `requestState` and `inputResponses`.
   static void remove_foreign(Splice *splice, const Message &request) noexcept {
     const mcp::Scan &scan = *request.scan;
     if (!scan.extra_params || !may_be_repeated(scan.method)) return;
@@ -86,8 +87,8 @@ struct Repetition {
 // A server's `requestState`. The client receives it inside the gateway's own `requestState` and
 // returns it there.
 struct RequestState {
-  std::string server;  // name of the server that has sent it and that alone receives it
-  std::string token;   // JSON string, as the server wrote it; empty: the server has sent none
+  std::string server;  // name of the server that sent the state; no other server receives it
+  std::string token;   // JSON string, as the server wrote it; empty if the server sent no state
 };
 
 }  // namespace bulkhead

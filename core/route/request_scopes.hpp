@@ -26,7 +26,8 @@ class RequestScopes {
   static constexpr std::uint64_t of(bh_session connection) noexcept {
     return connection | scope_bit;
   }
-  // Returns the key for a transport and principal, or `otherwise` if the limit is reached.
+  // Returns the key for a transport and principal. If they have no key yet and the limit has been
+  // reached, returns `otherwise`.
   std::uint64_t of(const std::string &transport, const std::string &principal,
                    std::uint64_t otherwise) {
     const auto at = principals_.find({transport, principal});

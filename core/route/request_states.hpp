@@ -28,14 +28,16 @@ class RequestStates {
   RequestStates(std::string_view key, std::uint32_t epoch) : sealer_(key, epoch) {}
 
   // Seals the state that the client returns when it repeats the request of this call. Returns a
-  // JSON string, or nullopt if the state is longer than StateSealer::max_payload or if can_seal()
-  // returns false. Times are on the machine's monotonic clock.
+  // JSON string, or nullopt if can_seal() returns false, the state is longer than
+  // StateSealer::max_payload, the name of its server contains a NUL, or the call's arguments are
+  // nested too deeply (see StateSealer::seal()). Times are on the machine's monotonic clock.
   std::optional<std::string> seal(const ParkedTicket &ticket, const Call &call,
                                   std::uint64_t expires_ns) const;
   std::optional<std::string> seal(const RequestState &state, const Call &call,
                                   std::uint64_t expires_ns) const;
 
-  // Returns false if the call has not kept the values to which a state is bound; see KeptRequest.
+  // Returns false if the call has no session, or if the values to which a state is bound are not
+  // available; see KeptRequest.
   static bool can_seal(const Call &call);
 
   // Opens the state (a JSON value) that the client has sent with a request. If the state is

@@ -116,7 +116,7 @@ void RestoredSessions::answer_owed_requests() {
   }
 }
 
-// Records a request of the earlier process, of which only the id is known.
+// Records a request of the earlier process. Only its id is known, and whether it is initialize.
 void RestoredSessions::record_lost(const LedgerRequest &request) {
   const Session *s = needs_.sessions.find(needs_.journal.carried());
   if (!needs_.recorder.active() || s == nullptr) return;

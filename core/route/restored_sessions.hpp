@@ -36,19 +36,22 @@ class RestoredSessions {
     std::function<void(Session &, Incoming &)> handle;
     // Returns the capabilities that the session may use; see SessionEdge::admit().
     std::function<ClientCaps(Session &, ClientCaps)> admit;
-    std::function<void()> on_idle;  // called when all pending responses have been sent
+    // Called after the pending requests of the earlier process have been answered.
+    std::function<void()> on_idle;
   };
   explicit RestoredSessions(Needs needs)
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
   // Restores the state of an earlier session in a newly opened session. The client still uses the
-  // lists from its previous session, so it is notified that they may have changed.
+  // lists from its previous session, so it is notified that they may have changed. Has no effect if
+  // the session is unknown or initialized, or if the revision is invalid.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
   // Binds a new session to the carried client (see Ledger). If an earlier process had a session
-  // with this client and completed the handshake, that session is restored. Requests that the
-  // earlier process left pending receive an error response at the end of the current iteration of
-  // the event loop. Returns nullopt if this process has no ledger or already carries a client.
+  // with this client and completed the handshake, that session is restored, unless an
+  // initialize request is pending. Requests that the earlier process left pending receive an error
+  // response at the end of the current iteration of the event loop. Returns nullopt if the session
+  // is unknown, or if this process has no ledger or already carries a client.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;

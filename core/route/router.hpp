@@ -65,8 +65,8 @@ namespace bulkhead {
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
   std::function<void()> on_status;
-  // Called when a session has ended, a response has been sent or a connection has been released.
-  // The host then checks whether it may stop.
+  // Called when a session or its input has ended, a response has been sent or a connection has been
+  // released. The host then checks whether it may stop.
   std::function<void()> on_idle;
   // Called when the last lane of a removed server has ended. Always called from the event loop,
   // never from inside another call.
@@ -75,7 +75,8 @@ struct RouterHooks {
   // required approval has ended. `number` is the number under which the policy was asked. `late` is
   // true if the decision timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
-  // Called when an approval question has ended. The function must only record the outcome.
+  // Called when an approval request has been resolved or a grant has ended. The function must only
+  // record the outcome.
   std::function<void(const ApprovalOutcome &)> on_approval;
   // Masks the gateway's own credentials in the text. Not set in a process that has no credentials.
   std::function<std::optional<std::string>(std::string_view text)> mask;
@@ -97,7 +98,8 @@ class Router final {
   Router &operator=(const Router &) = delete;
 
   // Sets the ledger, which contains the sessions of earlier processes and keeps those of this one.
-  // Must be called before start(). The ledger is borrowed. If it is null, no session is restored.
+  // Must be called before start(). The ledger is borrowed. It may be null; see
+  // SessionJournal::use().
   void use_ledger(Ledger *ledger);
   // If `eager` is true, starts the lanes for clients without capabilities. Otherwise, no lane is
   // started until the first client connects.
@@ -113,7 +115,7 @@ class Router final {
 
  private:
   const RouterHooks hooks_;
-  OncePerTurn status_;  // many lanes change state within one turn at startup
+  OncePerTurn status_;  // at startup, many lanes change state in one iteration of the event loop
   Names names_;
   Gate gate_;
   PinWatch pins_;

@@ -1,6 +1,6 @@
 // The `requestState` of revision 2026-07-28: text that a client returns unchanged when it repeats a
-// request. It is encrypted and authenticated. It can be opened only for the same principal, method,
-// name and arguments, in the same run of the endpoint, and until it expires.
+// request. The text is encrypted and authenticated. It can be opened only for the same principal,
+// method, name and arguments, in the same run of the endpoint, and before it expires.
 //
 // Thread-safe.
 #pragma once
@@ -21,7 +21,7 @@ namespace bulkhead {
 struct StateBinding {
   std::string_view principal;
   mcp::Method method = mcp::Method::none;
-  std::string_view name;       // the client's name for the tool or prompt, or its URI; unescaped
+  std::string_view name;       // the client's name or URI for the target; unescaped
   std::string_view arguments;  // JSON; empty if absent, which is equal to {}
 };
 
@@ -52,8 +52,9 @@ class StateSealer {
  public:
   static constexpr std::size_t max_payload = 64u << 10;  // bytes
 
-  // `key` is HostOptions::sealing_key. If it is empty, a random key is used, and states become
-  // invalid when the process exits. This makes no difference if the epoch increases with each run.
+  // `key` is HostOptions::sealing_key. If the key does not have TextSealer::key_bytes bytes, a
+  // random key is used, and states become invalid when the process exits. This makes no difference
+  // if the epoch increases with each run.
   StateSealer(std::string_view key, std::uint32_t epoch);
 
   // Times are on the machine's monotonic clock. Returns nullopt if the payload is longer than

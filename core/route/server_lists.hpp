@@ -24,8 +24,9 @@ class ServerLists {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Called when each list that the server has was read, or could not be read, for the first time
-    // on this connection.
+    // Called once for each connection, when the first request for each list of the server has
+    // finished, even if a list could not be read. If this list is that of the tools, tools_failed()
+    // is called instead.
     virtual void become_ready() = 0;
     // Called if the first list of tools could not be read. A server without its tools is unusable,
     // so the lane fails visibly and retries instead of becoming ready without tools. If `again` is
@@ -33,7 +34,8 @@ class ServerLists {
     // restart the server's warm-up.
     virtual void tools_failed(const std::string &reason, bool again,
                               std::uint32_t retry_after_ms) = 0;
-    // Called when the list of tools was read or could not be read.
+    // Called when the list of tools was read or could not be read, unless tools_failed() was called
+    // or the list is immediately read once more.
     virtual void tools_read() = 0;
   };
 
@@ -61,8 +63,8 @@ class ServerLists {
                 std::uint32_t retry_after_ms);
   // Removes the tools that the definition hides. Returns true if a listed tool was removed.
   bool hide();
-  // Passes the lists to the host, which stores them for the next start. The lists from a client's
-  // own connection belong to that client and are not stored.
+  // Passes the lists to the host, which stores them for the next start, unless they are already
+  // stored. The lists from a client's own connection belong to that client and are not stored.
   void keep() const;
 
   // Returns true if the list was received from this connection, or could not be read.

@@ -13,7 +13,7 @@
 namespace bulkhead {
 namespace {
 
-// Returns what the failure of an opening request says about the server's protocol generation. Over
+// Returns what the failure of an opening request shows about the server's protocol generation. Over
 // HTTP, a server of another generation responds with a status such as 400, 404 or 405, which the
 // connector reports as a protocol error.
 Opening::Refusal meaning_of(bh_status failure) {
@@ -43,8 +43,8 @@ bool has_code(std::string_view error, std::initializer_list<std::int32_t> codes)
                      [token](std::int32_t code) { return token == std::to_string(code); });
 }
 
-// Returns true if only servers without sessions respond to server/discover with this error. It
-// concerns the request itself, so initialize would not help.
+// Returns true if only servers without sessions respond to server/discover with this error. The
+// error concerns the request itself, so initialize would not help.
 bool is_of_stateless_server(std::string_view error) {
   return has_code(error, {header_mismatch, code::missing_capability});
 }
@@ -134,9 +134,9 @@ bool ServerOpening::denies_sessions(const Message &answer) const {
   return answer.scan->kind == mcp::Kind::error && supports_stateless(answer[answer.scan->error]);
 }
 
-// Over HTTP, the connector may be waiting for the time in Retry-After before it sends the request
-// again. If initialize overtook it, a busy server that supports both generations could be opened
-// with the older one. A server that never responds still gets initialize.
+// Over HTTP, initialize is sent only after half of the connect time-out: the connector may be
+// waiting for the time in Retry-After before it sends server/discover again. If initialize overtook
+// that request, a busy server that supports both generations could be opened with the older one.
 void ServerOpening::watch_silence() {
   if (!opening_.watches_silence() || silence_timer_ != 0) return;
   const std::uint64_t half = timeout_ms() / 2;
@@ -166,7 +166,7 @@ void ServerOpening::answered(std::uint64_t exchange, const mcp::Scan *scan,
                              std::string_view message, const Error *error,
                              std::uint32_t retry_after_ms) {
   if (conversation_.edge() != nullptr || lane_.handle() == 0)
-    return;  // the other request has decided
+    return;  // the other request has decided, or there is no connection
   if (error != nullptr) {
     const Opening::Step step = opening_.refused(exchange, *error, meaning_of(error->code));
     if (step == Opening::Step::fail && hung_on_probe(opening_, *error) &&
@@ -207,7 +207,7 @@ void ServerOpening::answered(std::uint64_t exchange, const mcp::Scan *scan,
 }
 
 // The server's error may repeat credentials from the request. They are masked before the text is
-// truncated, because part of a credential would not be recognized.
+// truncated to 300 bytes, because part of a credential would not be recognized.
 Error ServerOpening::rejection(std::uint64_t exchange, const mcp::Scan &scan,
                                std::string_view message) const {
   const std::string_view error = scan.error.in(message);

@@ -61,7 +61,8 @@ void ServerSubscriptions::answer_all(std::uint64_t listen, std::string_view fail
 }
 
 // Copies no URIs: the array may be as large as limits.message_bytes. Room for unescaping the
-// longest URI is reserved first, so for_each_item(), which is noexcept, does not allocate.
+// longest URI is reserved first, because for_each_item() is noexcept, so its callback must not
+// allocate.
 void ServerSubscriptions::accepted(std::uint64_t exchange, std::string_view uris) {
   std::size_t longest = 0;
   for (auto &[uri, watch] : lane_.watches) {
@@ -112,7 +113,7 @@ void ServerSubscriptions::end_listen(std::uint64_t exchange) {
 
 // If the connection does not keep the order of messages, a list that arrived before the first
 // acknowledgement may have been sent before the server started to report changes. A list that is
-// still arriving is not read again, so a change during that time is missed until the next one.
+// still arriving is not read again, so a change during that time is missed until the next change.
 void ServerSubscriptions::changes_missed(bool interrupted) {
   const bool in_order = !may_take_headers(lane_.upstream().def());
   for (const ItemKind kind : all_item_kinds) {

@@ -13,8 +13,8 @@
 
 namespace bulkhead {
 
-// A client of the other generation gets a task only if it has requested one (2025-11-25), or
-// declares the extension and the tool supports tasks (2026-07-28).
+// A client of 2025-11-25 gets a task only if it has requested one. A client of 2026-07-28 gets one
+// only if it declares the extension and, on a server with sessions, the tool supports tasks.
 TaskRole ServerTasks::role(const Call &call, const CallInHand &hand) const {
   if (is_task_method(call.method)) return TaskRole::about;
   if (call.method != mcp::Method::tools_call || call.session == nullptr) return TaskRole::none;

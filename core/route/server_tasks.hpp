@@ -1,5 +1,5 @@
-// Determines what a call has to do with tasks at the lane's server, and cancels tasks that no
-// client has received.
+// Determines how calls concern tasks of the lane's server, and cancels tasks that no client has
+// received.
 //
 // Owned by the lane. Used on the reactor thread.
 #pragma once
@@ -43,7 +43,7 @@ class ServerTasks {
   std::size_t open_cancels();
 
  private:
-  // Returns true if the server has sessions and declares that it can run tool calls as tasks.
+  // Returns true if the server uses 2025-11-25 and declares that it can run tool calls as tasks.
   bool runs_session_tasks() const;
   bool tool_supports_tasks(const Resolved &tool) const;
 

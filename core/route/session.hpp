@@ -51,13 +51,13 @@ struct Session {
   std::uint64_t max_message_bytes = 0;  // limit of its transport, or 0
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  // True if this process or an earlier one has received notifications/initialized. For a
-  // subscriptions/listen request without a session, true once it has been acknowledged.
+  // True once notifications/initialized has been received. Restored sessions are always ready. For
+  // a sessionless subscriptions/listen request, true once it has been acknowledged.
   bool ready = false;
   bool input_ended = false;
   bool closing = false;
-  // True if this is the session of a request of MCP 2026-07-28, or if such requests have arrived in
-  // this session, which has not been initialized.
+  // True if this is the session of a request of MCP 2026-07-28, or if such a request has arrived in
+  // this session before initialize.
   bool has_sessionless = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
@@ -69,8 +69,9 @@ struct Session {
   View *view = nullptr;                        // set by Views::join()
 
   // Whether this session was created for a single sessionless message. Such a session ends when the
-  // message has been answered. `begins_session` means that the message is initialize, which cannot
-  // be sent without a session.
+  // message has been answered, or, if `handed_over` is set, when the parked call has ended.
+  // `begins_session` means that the message is initialize, for which the transport must open a
+  // session.
   enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
   Sessionless sessionless = Sessionless::no;
   std::uint64_t stream = 0;  // of the sessionless message
@@ -83,7 +84,8 @@ struct Session {
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
   // For a sessionless message: the transport's session in which it arrived, or 0 if there is none.
   bh_session connection = 0;
-  std::string request_id;  // the request's id token; set if `connection` is set, or to listen
+  // The request's id token. Set if `connection` is set or the request is subscriptions/listen.
+  std::string request_id;
   // For a sessionless message: the key of the view to use if a server runs per client; see Views.
   std::uint64_t scope = 0;
   // The sessions of sessionless requests that arrived in this session and have not been answered
@@ -100,11 +102,12 @@ struct Session {
   // its session or connection or, for sessionless requests without a connection, the number that
   // all requests from its peer have (ClientLoad::client).
   std::uint64_t client() const noexcept { return load != nullptr ? load->client : handle; }
-  // Returns the handle under which the transport knows the session.
+  // Returns the handle of the transport's session to which this session belongs, or 0 if there is
+  // none.
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }
 
   SessionCalls open_calls;
-  std::shared_ptr<ClientLoad> load;    // never null; may be shared with other sessions
+  std::shared_ptr<ClientLoad> load;    // set by Sessions::open(); may be shared with other sessions
   bool counted = false;                // in load->requests
   std::size_t batched_bytes = 0;       // answers that wait in incomplete batches
   std::vector<std::uint64_t> batches;  // incomplete; see ClientBatches

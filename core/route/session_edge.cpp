@@ -25,7 +25,7 @@ void SessionEdge::request(Session &s, Incoming &request) {
   }
   if (!needs_.requests.offers(request)) return;
   if (scan.method == mcp::Method::logging_set_level) return set_log_level(s, request);
-  // Only 2025-11-25 has tasks, and it has no tasks/update.
+  // Of these revisions, only 2025-11-25 has tasks, and it has no tasks/update.
   const bool tasks = s.revision == newest_revision && scan.method != mcp::Method::tasks_update;
   if (is_task_method(scan.method) && !tasks) return needs_.requests.not_found(request);
   needs_.requests.answer(s, request);
@@ -65,10 +65,11 @@ ClientCaps SessionEdge::admit(Session &s, ClientCaps caps) {
   return admitted.caps;
 }
 
-// Starts or restarts a session. In-flight calls continue. All other state of the client is
-// discarded. If servers run only for this session, the session keeps its previous capabilities:
-// otherwise, a client could restart these servers as often as it likes, even while they handle its
-// calls.
+// Starts or restarts a session. In-flight calls, and requests that wait for lists, continue. The
+// client's log level, subscriptions and approvals are discarded, and the client is no longer
+// notified of changed lists until it requests them again. If servers run only for this session, the
+// session keeps its previous capabilities: otherwise, a client could restart these servers as often
+// as it likes, even while they handle its calls.
 void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   const bool own = s.view != nullptr && s.view->session != 0;
   if (!own) caps = admit(s, caps);

@@ -26,7 +26,7 @@ class SessionJournal {
   SessionJournal &operator=(const SessionJournal &) = delete;
 
   // Sets the ledger, which is borrowed. Must be called before the first session is opened. If
-  // `ledger` is null, sessions cannot be resumed after a restart.
+  // `ledger` is null, the next process gets no data except the state in sealed session ids.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
@@ -38,7 +38,7 @@ class SessionJournal {
   // Removes the record of the session.
   void forget(Session &session);
   // Called before forget() if the session ends but its client may resume it. Keeps the record if it
-  // contains data that the sealed id does not contain.
+  // contains a log level or subscriptions, which the sealed id does not contain.
   void evict(Session &session);
   // Called when the session ends permanently.
   void end(const Session &session);
@@ -47,9 +47,10 @@ class SessionJournal {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
   // Called when a session has been resumed. The new session takes over the record of the previous
-  // one.
+  // one, if there is a record.
   void reopened(Session &session, std::string_view id, SealTime sealed);
-  // Discards all records of earlier processes. Called when their session ids are no longer valid.
+  // Discards the records of earlier processes that no session has taken over. Called when the
+  // session ids of these processes are no longer valid.
   void too_old();
 
   // ---- the carried session; see Ledger ----

@@ -12,9 +12,9 @@
 
 namespace bulkhead {
 
-// Returns a random start value for the generation numbers in session handles, so that handles from
-// another process are invalid in this process. If the kernel returns no random bytes, returns
-// `otherwise`.
+// Returns a random start value for the generation numbers in handles (see Slots), so that a handle
+// from another process is almost certainly invalid in this process. If the kernel returns no random
+// bytes, the value is derived from `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
 class Sessions {
@@ -23,7 +23,7 @@ class Sessions {
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
   // Opens a session. `peer` is copied. `end`, which receives the session's messages, is borrowed.
-  // If `load` is null, the session gets its own counts.
+  // If `load` is null, the session gets its own ClientLoad.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns,
                 std::shared_ptr<ClientLoad> load = nullptr);
   // Returns null if no open session has this handle. The pointer is valid until the session is

@@ -185,8 +185,8 @@ class Walk {
     at_ = end;
   }
 
-  // Returns the position after the closing quote. If the string is longer than `most`, returns a
-  // position between two characters shortly after `most` bytes.
+  // Returns the position after the closing quote. If the string is longer than `most` bytes,
+  // returns a position shortly after `most` bytes that is not inside an escape sequence.
   std::size_t string_end(std::size_t begin, std::size_t most) const {
     std::size_t at = begin + 1;
     for (; json_[at] != '"'; ++at) {

@@ -34,7 +34,8 @@ std::string message_of(std::string_view error) {
 }
 
 // Returns true if the error, which has the code for invalid params, reports a missing resource.
-// Servers of this revision include the resource's URI in such an error.
+// Servers of this revision include the resource's URI in such an error. Otherwise, the error is
+// recognized by its message.
 bool is_missing_resource(std::string_view error) {
   const std::string_view data = mcp::member(error, "data");
   if (data.starts_with('{') && !mcp::member(data, "uri").empty()) return true;
@@ -68,7 +69,7 @@ std::string missing_features(std::string_view required) {
   std::string names;
   if (required.starts_with('{')) {
     mcp::for_each_member(required, [&](std::string_view key, std::string_view) {
-      // Rules do not read names, so no other name from the server becomes part of a text.
+      // Policy rules do not evaluate member names, so the error text contains only known names.
       constexpr std::string_view known[] = {"elicitation", "extensions", "roots", "sampling"};
       const auto name =
           std::find_if(std::begin(known), std::end(known), [key](std::string_view one) {
@@ -99,11 +100,11 @@ std::optional<std::string> without_reserved(std::string_view meta) {
   return kept.size() == 1 ? std::string() : kept + "}";
 }
 
-// The members structuredContent of a result, without those whose names have escape sequences.
+// The structuredContent members of a result, except those whose names contain escape sequences.
 struct StructuredContent {
   std::size_t count = 0;
-  // Range of the last one, including its name, if its value is not an object: only MCP 2026-07-28
-  // permits other values. The text of the result contains the same data.
+  // Range of the last member whose value is not an object, including its name. Only MCP 2026-07-28
+  // permits such values. The text of the result contains the same data.
   mcp::Range foreign{};
 };
 

@@ -120,8 +120,8 @@ void StatelessEdge::refuse_more(Incoming &request, std::string_view whose) {
                            "); wait for responses");
 }
 
-// Checks the members that each request must contain. If one of them is missing or invalid, sends an
-// error response and returns false.
+// Checks whether the revision permits the request, and whether the request contains the members
+// that each request must contain. If not, sends an error response and returns false.
 bool StatelessEdge::admits(Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (request.reply.batch != 0) {

@@ -1,7 +1,8 @@
 // The client edge of MCP 2026-07-28. In params._meta, each request states its revision, the
 // client's capabilities and, optionally, the client's name and a log level. Each request is handled
 // in a session of its own, even if it arrives in a session of the transport. The request's session
-// ends when the request has been answered. Nothing is carried over from earlier requests.
+// ends when the request has been answered. The revision, capabilities and log level of earlier
+// requests have no effect.
 //
 // The client receives server-initiated requests and the gateway's approval forms as results; see
 // ClientInputs.

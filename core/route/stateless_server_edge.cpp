@@ -5,8 +5,8 @@
 
 namespace bulkhead {
 
-// Returns false for methods and notifications, in either direction, that exist only in the
-// revisions with sessions.
+// Returns false for the methods, client notifications and server-initiated requests that exist only
+// in the revisions with sessions.
 bool StatelessServerEdge::has(mcp::Method method) const noexcept {
   switch (method) {
     case mcp::Method::initialize:

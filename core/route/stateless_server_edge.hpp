@@ -26,8 +26,9 @@ class StatelessServerEdge final : public ServerEdge {
 
 const StatelessServerEdge &stateless_server_edge() noexcept;
 
-// Returns true if the error code, as defined by this revision, concerns only the connection between
-// the gateway and the server. Such codes are never passed on to clients.
+// Returns true if the error code, as defined by this revision, concerns only the gateway's own
+// request to the server. Clients receive another error instead, except that an error about a
+// missing capability may be passed on; see AnswerForm::replace().
 bool is_hop_error(std::int32_t error_code) noexcept;
 
 }  // namespace bulkhead

@@ -198,7 +198,7 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   if (range.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
-  // The clients are collected first, because a client may do anything while it is being notified.
+  // The clients are collected first, because the watches may change while a client is notified.
   for (const auto &[handle, token] : watchers_of(lane, uri)) {
     const Session *client = needs_.sessions.find(handle);
     if (client == nullptr) continue;
@@ -229,8 +229,8 @@ void Subscriptions::judge_again(bh_session handle) {
     for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
   }
   for (const std::string &token : tokens) {
-    // The session is looked up in each iteration, because a server may do anything when a
-    // subscription ends.
+    // The session is looked up in each iteration, because it may end while the server is notified
+    // of the end of a subscription.
     const Session *s = needs_.sessions.find(handle);
     if (s == nullptr) return;
     const auto at = s->subscriptions.find(token);

@@ -61,7 +61,8 @@ class Subscriptions {
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
-  // Removes the session's subscription that was made with exactly this form of the URI, if any.
+  // Removes the session's subscription that was made with exactly this form of the URI, if any. If
+  // no other client watches the resource, unsubscribes at the server.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
   // Removes all subscriptions of the lane. Called when the lane is closed.

@@ -36,7 +36,7 @@ struct CallInHand {
 // A parked call, or a parked response from a server.
 struct ParkedCall {
   ParkedMessage message;
-  Target target;                 // unused for an answer
+  Target target;                 // unused for a response
   std::string arguments, state;  // see CallInHand
   std::size_t bytes = 0;         // counted in WaitingBytes, or 0
 

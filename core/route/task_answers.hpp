@@ -39,8 +39,8 @@ class TaskAnswers {
   // of the task (ClientRequest::task_id), notes whose task it is, and sets Call::created.
   void arrived(Call &call, std::string_view result) const;
   // Returns the edits for a result of this call. Fails if the result describes a task without a
-  // valid id, or one that policies cannot evaluate completely (two outcomes, a reserved member).
-  // The error is phrased to follow 'server "x" '.
+  // valid id, a task that policies cannot evaluate completely (two outcomes, a reserved member), or
+  // a new task of a call that has no session. The error is phrased to follow 'server "x" '.
   std::expected<Edits, std::string> edits(const Call &call, std::string_view result) const;
 
  private:
@@ -50,7 +50,8 @@ class TaskAnswers {
 };
 
 // Notes that the task with this id (the server's, as a JSON string) belongs to the call's client,
-// which knows the task as ClientRequest::task_id. Does nothing if the call is not at a lane.
+// which knows the task as ClientRequest::task_id. Does nothing if the call is not at a lane or has
+// no session.
 void note_task(const Call &call, std::string_view id);
 
 }  // namespace bulkhead

@@ -1,4 +1,5 @@
-// Tests requests of a server of 2025-11-25 about its tasks: which client receives them.
+// Tests requests of a server of 2025-11-25 about its tasks: which client receives them. Also tests
+// which input a server of 2026-07-28 may request.
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>

@@ -25,7 +25,8 @@ void append_member(std::string *object, std::string_view key, std::string_view v
   object->append(key).append(":").append(value);
 }
 
-// Composes the members of a task, in their order, except its id, its result and its error.
+// Composes the members of a task, in their order, except its id and, if they are objects, its
+// result and its error.
 std::string task_members(std::string_view result) {
   std::string out = "{";
   mcp::for_each_member(result, [&out](std::string_view key, std::string_view value) {

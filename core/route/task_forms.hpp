@@ -25,8 +25,8 @@ inline constexpr std::string_view tasks_required =
 inline constexpr std::string_view task_not_found =
     "Task not found: params.taskId is unknown or has expired";
 
-// What a call has to do with tasks. The revision is the server's, or the client's once TaskRounds
-// has converted the response.
+// How a call concerns tasks. The values for creating tasks depend on the revision: the server's or,
+// once TaskRounds has converted the response, the client's.
 enum class TaskRole : std::uint8_t {
   none,
   may_create,  // 2026-07-28: the server may respond with a task
@@ -58,7 +58,7 @@ TaskIdPlaces task_ids_in(TaskRole role, mcp::Method method, std::string_view res
 // The task to which a message is related by its _meta.
 struct RelatedTask {
   bool present = false;   // there is such a member
-  std::string_view id{};  // JSON string that points into _meta; empty if it is not exactly one id
+  std::string_view id{};  // JSON string that points into _meta; empty unless there is exactly one
 };
 // `meta` is params._meta, or empty.
 RelatedTask related_task_in(std::string_view meta);

@@ -1,7 +1,7 @@
 // The task ids that clients receive. Each contains the id that the task has on its server, the name
 // of the server, and the tool whose call created the task. It is encrypted and authenticated, and
-// opens only for the same transport and principal, until it expires. The gateway therefore needs no
-// memory of a task to find its server, and equal ids of two servers do not collide.
+// can be opened only for the same transport and principal, until it expires. The gateway therefore
+// needs no memory of a task to find its server, and equal ids of two servers do not collide.
 //
 // Each connection to a stdio server is a process of its own, which does not know the tasks of the
 // others and may use the same ids. The id therefore also contains the connection, and is valid only
@@ -27,7 +27,7 @@ struct Session;
 
 struct TaskId {
   std::string server;
-  std::string tool;              // the server's name for it
+  std::string tool;              // the server's name for the tool
   std::string id;                // JSON string, as the server wrote it
   std::uint64_t connection = 0;  // handle of the lane's connection; 0: any connection to the server
 };
@@ -40,12 +40,14 @@ class TaskIds {
   // `key` is HostOptions::sealing_key. If it is empty, a random key is used.
   explicit TaskIds(std::string_view key);
 
-  // Returns a JSON string for the client, or nothing if a part is longer than its limit. Times are
-  // on the machine's monotonic clock.
+  // Returns a JSON string for the client. Returns nullopt if a part is longer than its limit, a
+  // name contains a NUL, or the server's id is not a JSON string. Times are on the machine's
+  // monotonic clock.
   std::optional<std::string> seal(const TaskId &task, const Session &session,
                                   std::uint64_t expires_ns) const;
-  // Opens an id (a JSON string) that a client has sent. Returns nothing if the id has expired, was
-  // issued to another client, or was not issued by this gateway.
+  // Opens an id (a JSON string) that a client has sent. Returns nullopt if the id has expired, was
+  // issued for another transport or principal, belongs to a connection of another process, or was
+  // not issued by this gateway.
   std::optional<TaskId> open(std::string_view token, const Session &session,
                              std::uint64_t now_ns) const;
 

@@ -25,7 +25,8 @@ void TaskNotes::make_room() {
   const auto fewer = [](const auto &a, const auto &b) { return a.second < b.second; };
   const std::size_t most = std::max_element(counts_.begin(), counts_.end(), fewer)->second;
   const auto full = [&](const TaskNote &note) { return counts_.at(note.session) == most; };
-  // The session with the most has a note, because there are max_notes of them.
+  // Such a note exists: max_notes notes are stored, so a session whose only note is the new one
+  // cannot have more notes than every other session.
   remove(by_id_.find(std::find_if(notes_.begin(), notes_.end(), full)->id));
 }
 

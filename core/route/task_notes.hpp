@@ -2,8 +2,8 @@
 // task (related-task in its _meta) is sent only to the task's client.
 //
 // A note is made when the server has created the task, and renewed by each request about the task.
-// Therefore, a task whose note was removed is known again as soon as its client asks for the
-// result.
+// Therefore, a task whose note was removed is known again as soon as its client sends a request
+// about the task.
 //
 // Owner: the Lane. Runs on the reactor thread. Limit: max_notes; beyond it, the session with the
 // most notes (including the new one) loses the note that was renewed least recently. All clients

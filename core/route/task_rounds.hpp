@@ -29,7 +29,7 @@ namespace bulkhead {
 class TaskRounds {
  public:
   // Minimum, maximum and default of the pause between two requests for the state of a task. The
-  // server's pollIntervalMs is used if it is within these limits.
+  // server's pollIntervalMs, if present, replaces the default, but is limited to this range.
   static constexpr std::uint64_t min_pause_ms = 100, max_pause_ms = 10'000, pause_ms = 1'000;
 
   struct Needs {
@@ -41,11 +41,11 @@ class TaskRounds {
   explicit TaskRounds(Needs needs) : needs_(needs) {}
 
   enum class Step : std::uint8_t {
-    unchanged,  // the response is for the client as it is
-    replaced,   // the response for the client is in *room
+    unchanged,  // the client receives the response unchanged
+    replaced,   // the client receives the response in *room
     waits       // the call continues, or has ended
   };
-  // Handles a response of the server. Requires call.bridge. Must be called inside a step.
+  // Handles a response from the server. Requires call.bridge. Must be called inside a step.
   Step take(Call &call, const Message &answer, std::string *room);
 
  private:

@@ -153,7 +153,7 @@ struct TaskWorld : private ClientEnd {
     REQUIRE(router->parts().clients.sessions.deliver_message(*this, in, &out) == BH_OK);
   }
 
-  // Sends a request of a server to its client.
+  // Sends a request from a server to the gateway.
   void server_asks(const std::string &name, std::string_view method, std::string_view params) {
     router->parts().servers.wires.message(servers.at(name).lane, 0,
                                           std::string(R"({"jsonrpc":"2.0","id":"q","method":")")
@@ -162,7 +162,7 @@ struct TaskWorld : private ClientEnd {
                                               .append(params)
                                               .append("}"));
   }
-  // Answers the last request of a server. `member` is the result or the error.
+  // Answers the last request that a server has received. `member` is "result" or "error".
   void answer(const std::string &name, std::string_view member, std::string_view value) {
     const Server &server = servers.at(name);
     const std::string message = std::string(R"({"jsonrpc":"2.0","id":)")
@@ -175,8 +175,8 @@ struct TaskWorld : private ClientEnd {
     router->parts().servers.wires.message(server.lane, 0, message);
   }
   void result(const std::string &name, std::string_view value) { answer(name, "result", value); }
-  // Sends a request of the server, with the id "q", and _meta that relates it to one of its tasks
-  // (a JSON string).
+  // Sends a request from the server to the gateway, with the id "q", and _meta that relates the
+  // request to one of the server's tasks. `task` is the server's id, a JSON string.
   void request_of(const std::string &name, std::string_view method, std::string_view task,
                   std::string_view params = {}) {
     got.clear();
@@ -193,7 +193,7 @@ struct TaskWorld : private ClientEnd {
     const auto &replies = servers.at(name).replies;
     return replies.empty() ? std::string() : std::string(at(replies.back(), path));
   }
-  // Returns a member of the last request of a server.
+  // Returns a member of the last request that a server has received.
   std::string sent(const std::string &name, std::initializer_list<std::string_view> path) const {
     return std::string(at(servers.at(name).got.back(), path));
   }
@@ -207,7 +207,7 @@ struct TaskWorld : private ClientEnd {
     }
     return text;
   }
-  // Runs the loop until `got` of the server contains `count` requests.
+  // Runs the event loop until the server has received `count` requests. Fails after about 20 s.
   void await(const std::string &name, std::size_t count) {
     for (int i = 0; i < 2'000 && servers.at(name).got.size() < count; ++i) reactor->poll(10);
     REQUIRE(servers.at(name).got.size() == count);

@@ -19,8 +19,8 @@ class TextSealer {
   // Returns a sealer with a random key. Only this object can open what it seals, so the sealed text
   // does not outlive the process.
   static TextSealer with_random_key();
-  // Returns a sealer whose key is derived from this one. Text that was sealed for one purpose
-  // cannot be opened with the key for another purpose. Requires usable().
+  // Returns a sealer whose key is derived from this sealer's key. Text that was sealed for one
+  // purpose cannot be opened with the key for another purpose. Requires usable().
   TextSealer for_purpose(const char (&purpose)[9]) const;
 
   bool usable() const noexcept { return key_.size() == key_bytes; }

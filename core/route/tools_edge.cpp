@@ -42,7 +42,8 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
       is_whole(message[ok ? scan.result : scan.error], json)) {
     needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
-    // The JSON is valid by itself, but wrapping it in a message exceeds the maximum nesting depth.
+    // The JSON is valid by itself, but not as part of a message: for example, the message exceeds
+    // the maximum nesting depth.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
                                        BH_OUTCOME_ERROR);
   } else {

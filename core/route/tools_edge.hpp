@@ -53,13 +53,14 @@ class ToolsEdge {
   // complete(). If it has not, the call fails in a later iteration of the event loop.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
-  // Adds an event to the record of a call; see bh_host_event.
+  // Records an event that belongs to a call; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
   // ---- messages about the plugin ----
   // `abi_kind` is a BH_LIST_* value. Other values are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // Called when the plugin has been restarted in a new process. Restores the subscriptions.
+  // Called when the plugin has started in another process, for the first time or again. Restores
+  // the subscriptions.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

@@ -177,9 +177,9 @@ static bool is_open(const Lane &lane) noexcept {
   return lane.state() == LaneState::ready || lane.state() == LaneState::connecting;
 }
 
-// Returns the first lane, which serves clients without capabilities and lives as long as the
-// gateway. If the server is lazy and only lanes for clients with capabilities are running, returns
-// the first of those. Returns null if there are no lanes.
+// Returns the first lane. In a gateway that starts its servers eagerly, this lane serves clients
+// without capabilities and lives as long as the gateway. If the server is lazy and the first lane
+// is not running, returns the first lane that is, if any. Returns null if there are no lanes.
 const Lane *Upstream::shown_lane() const noexcept {
   if (lanes_.empty()) return nullptr;
   const auto running =

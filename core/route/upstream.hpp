@@ -40,27 +40,29 @@ class Upstream {
   // lanes.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
-  bool requested_roots = false;      // sent roots/list although no roots are declared to it
+  bool requested_roots = false;      // the server has sent roots/list although `roots` is "off"
 
   // True once the server has sent a request to a client over a wire that does not show which call
-  // the request belongs to. From then on, each principal that sends sessionless requests gets its
-  // own lane, so that the server's requests can be attributed.
+  // the request belongs to. From then on, each request scope (RequestScopes) gets its own lane for
+  // sessionless requests that declare elicitation, sampling or roots, so that the server's requests
+  // can be attributed.
   bool asks = false;
 
   // Returns true if a client with these capabilities gets its own connection. `key` is the client's
   // view key; see RequestScopes.
   bool has_own_lane(ClientCaps caps, std::uint64_t key) const noexcept;
   // Returns the lane for a client with these capabilities, and creates it if it does not exist.
-  // `session` is the client's view key. If has_own_lane() returns true, only this key uses the
-  // lane; otherwise, the lane is shared. Returns null if the server is disabled or unusable.
+  // `session` is the client's view key. If has_own_lane() returns true and the key is not 0, only
+  // this key uses the lane; otherwise, the lane is shared. Returns null if the server is disabled
+  // or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
   // Closes and removes a lane together with the other lanes of its pool. Their calls must have
   // ended. Does nothing if the lane has already been removed.
   void remove(Lane *lane);
   // Starts the additional connections that are missing from the pool whose first lane is `first`.
   void fill_pool(Lane &first);
-  // Returns the lane that should receive a call to this tool: the next ready lane of the pool if
-  // the tool is pool-safe, otherwise `first`.
+  // Returns the lane that should receive a call to this tool: if the tool is pool-safe, the next
+  // lane of the pool that can take calls; otherwise, or if there is none, `first`.
   Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
@@ -75,7 +77,7 @@ class Upstream {
   // the lists of shared servers are stored.
   const std::string *kept_list(ClientCaps caps) const noexcept;
   // Stores the list. If the text is empty, which means that the list is too long, removes the
-  // stored list. Returns false if lists are not stored or this list is already stored.
+  // stored list. Returns false if lists are not stored or if nothing has changed.
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;

@@ -15,7 +15,8 @@ namespace bulkhead {
 inline constexpr std::size_t max_url_inputs = 16;
 
 // Returns the error's elicitations as `inputRequests` (JSON). The error must be validated JSON.
-// Returns nullopt if it has another code, no elicitations, or more than max_url_inputs of them.
+// Returns nullopt if it has another code, no elicitations, more than max_url_inputs of them, or an
+// elicitation without a message or URL.
 std::optional<std::string> url_inputs(std::string_view error);
 
 }  // namespace bulkhead

@@ -1,6 +1,7 @@
 // A view is what one group of clients sees: one lane of each server, merged into one catalogue.
-// Clients with the same capabilities share a view, unless a server runs per client. In that case,
-// each session and each request scope (RequestScopes) has its own view.
+// Clients with the same capabilities share a view, unless a server needs a separate lane for each
+// client (Upstream::has_own_lane). In that case, each session has its own view, and sessionless
+// requests share a view only if they have the same request scope (RequestScopes).
 //
 // Owner: Views. Used on the reactor thread.
 #pragma once
@@ -62,7 +63,7 @@ struct View {
   bool announcing = false;
 
   // A parked request. It waits until every server has responded or failed, or until the policy has
-  // decided on every item in a list.
+  // decided on every item in a list, or until a time-out expires.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
@@ -75,8 +76,8 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Returns true if each server in the view has responded, has failed, or is represented by its
-// stored list.
+// Returns true if each server in the view has responded, has failed, is represented by its stored
+// list, or is lazy and has not been started.
 bool is_settled(const View &view);
 // Merges the lists of the view's lanes. `keep` selects the items to include. If `keep` is empty,
 // all items are included.

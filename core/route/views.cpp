@@ -144,7 +144,8 @@ void Views::end_scope(std::uint64_t scope) {
 }
 
 // Removes the view together with the lanes that no other view uses. If the view belongs to a single
-// session, its shared lanes are kept for a while, so that they are available to the next client.
+// session or request scope, its shared lanes are kept for limits.idle_view_ms, so that they are
+// available to the next client.
 void Views::drop(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   needs_.reactor.timer_cancel(view.idle_timer);
@@ -414,7 +415,7 @@ void Views::items_changed(Lane &lane) {
   for (View *view : lane.views) changed(*view);
 }
 
-// Most sessionless requests want no log messages and do not affect the level.
+// Most sessionless requests do not set a log level, so they do not affect the server's level.
 void Views::update_log_levels(const Session &s, const View &view) {
   if (s.is_sessionless() && s.log_level < 0) return;
   for (Lane *lane : view.lanes) update_log_level(*lane);
@@ -533,7 +534,7 @@ void Views::changed(View &view) {
   needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }
 
-// A client may do anything while it is being notified, so views_ may change during the loop.
+// views_ may change while a client is notified, so each iteration searches the table again.
 void Views::announce_all() {
   const auto next = [this] {
     return std::find_if(views_.begin(), views_.end(),
@@ -570,7 +571,7 @@ void Views::tell_list_changed(const Session &s, ItemKind kind) {
   unsigned kinds = 1u << static_cast<unsigned>(kind);
   if (kind == ItemKind::resource) kinds |= 1u << static_cast<unsigned>(ItemKind::resource_template);
   if ((s.listed & kinds) == 0) return;
-  if (s.is_sessionless() && !s.ready) return;  // it does not listen
+  if (s.is_sessionless() && !s.ready) return;  // no acknowledged subscriptions/listen request
   const std::string method = std::string(facts(kind).member) + "/list_changed";
   if (s.is_sessionless()) {
     return needs_.answers.event({s.handle, s.stream, 0}, listen_notification(method, s.request_id));

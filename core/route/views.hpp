@@ -47,7 +47,7 @@ class Views {
     // Called before the lane is closed. Fails the calls that have not been sent to the lane yet.
     std::function<void(Lane &lane)> on_lane_goes;
     std::function<void()> on_status;
-    std::function<void()> on_idle;  // called when a parked request has been handled
+    std::function<void()> on_idle;  // called when parked requests have been handled
   };
   explicit Views(Needs needs) : needs_(std::move(needs)) {}
   ~Views();
@@ -70,7 +70,8 @@ class Views {
   // Creates and starts the view for clients without capabilities. Called before the first client
   // has connected.
   void start_pinned();
-  // Destroys all views but keeps the lanes. No other function may be called afterwards.
+  // Destroys all views but keeps the lanes. Must be called after all sessions have ended; no client
+  // may join afterwards.
   void end_all();
 
   // ---- lists ----
@@ -79,7 +80,7 @@ class Views {
   // Returns the catalogue that the session's principal may see, or null if the policy has not yet
   // decided on all of its items.
   const Catalogue *listed_to(View &view, const Session &session);
-  // Returns true if all servers have sent their first lists or have failed, or if
+  // Returns true if all lanes of the view have settled (see is_settled()), or if
   // limits.first_list_wait_ms has expired.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
   // Returns true if clients of a view may see different lists.
@@ -136,7 +137,8 @@ class Views {
   void exchange(const Upstreams::List &gone, const Move &move);
 
   // ---- notifications ----
-  // Notifies the client of a changed list if the client has requested this list before.
+  // Notifies the client of a changed list if the client has received this list before or, for
+  // subscriptions/listen, has subscribed to its changes.
   void tell_list_changed(const Session &session, ItemKind kind);
   // Calls f(View &) for each view. f may destroy other views.
   template <class F>

@@ -174,7 +174,7 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   const std::uint64_t version = w.views.catalogue(*seen.view).version();
   w.lists("a", R"([{"name":"x"},{"name":"y"}])");
   w.lists("a", R"([{"name":"x"},{"name":"z"}])");
-  CHECK(changes_told(w, seen) == 0);  // deferred to a later turn
+  CHECK(changes_told(w, seen) == 0);  // deferred to a later iteration of the event loop
   w.loop->poll(0);
   CHECK(changes_told(w, seen) == 1);
   CHECK(changes_told(w, unseen) == 0);

@@ -1,5 +1,5 @@
-// Counts and limits the bytes of messages that wait for a policy decision or for the commit of an
-// intent record.
+// Counts and limits the bytes of messages that wait for a check for duplicate members, for a policy
+// decision, or for the commit of an intent record.
 //
 // Owner: the Router. Used on the reactor thread.
 #pragma once

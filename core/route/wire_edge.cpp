@@ -87,7 +87,7 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
   }
 }
 
-// Fails the call to which the invalid message may have belonged. Returns the error to log.
+// Fails the exchange to which the invalid message may have belonged. Returns the error to log.
 std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_view message,
                              const mcp::ScanError &error) {
   ++needs_.counters.bad_upstream_messages;

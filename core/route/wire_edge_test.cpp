@@ -92,7 +92,7 @@ struct WithoutSessions : WireWorld {
               uris + R"(},"_meta":{"io.modelcontextprotocol/subscriptionId":)" + listen + "}}}");
   }
   std::string newest_listen() const { return listen_ = server.number_of("subscriptions/listen"); }
-  // Waits for a listen request after newest_listen().
+  // Waits for a listen request that is newer than the result of newest_listen(). Returns its id.
   std::string next_listen() const {
     REQUIRE(wait_for(*loop, [&] { return server.number_of("subscriptions/listen") != listen_; }));
     return newest_listen();

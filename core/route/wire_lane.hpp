@@ -65,9 +65,10 @@ class WireLane final : public Lane,
     const ServerEdge *edge = conversation_.edge();
     return edge == nullptr ? nullptr : edge->answer_form();
   }
-  // Called when the server has rejected the call because of its headers. Reads the list of tools
-  // again and then sends the call again, but only once for each call. Returns false if the call is
-  // not sent again, so the client must receive a response.
+  // Called when the server has rejected the call because of its headers. For tools/call, reads the
+  // list of tools again. If the call's request was kept (Call::input), then sends the call again,
+  // but only once for each call. Returns false if the call is not sent again, so the client must
+  // receive a response.
   bool renew_headers(Exchange &exchange);
   // Opens a new connection because the server has been replaced.
   void reopen() override;

@@ -35,8 +35,8 @@ bool WireLane::unknown() const {
   return lazy() && !listed_ && may_start_for_call();
 }
 
-// Returns true if a call may start the server. This is the case if there is no connection because
-// the server is lazy and was not needed, or because the connection was lost recently. After several
+// Returns true if a call may start the server. This is the case if a lazy server is not running, or
+// if another server has lost a connection and the lane waits for the next attempt. After several
 // consecutive losses, a call no longer starts the server, because the call itself may be the cause.
 bool WireLane::may_start_for_call() const {
   if (connection_.handle() != 0 || draining_ || reconnects_.exhausted()) return false;
@@ -74,7 +74,7 @@ void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
   connect();
 }
 
-// Called when the current connection has ended: either it never became ready, or it was lost.
+// Called when a connection could not be opened, did not become ready, or was lost.
 void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
   const bool was_ready = state_ == LaneState::ready;
   if (was_ready) {
@@ -88,9 +88,9 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   reason_ = host_.without_credentials(error.text).value_or(error.text);
   host_.log(BH_LOG_WARN, connection_.about(reason_));
   // Requests that were sent are never repeated, because the server may have executed them. Unsent
-  // requests wait for the retry, but only if the connection was ready before. While requests are
-  // being failed, clients may send new calls. These calls are queued, and regain() decides about
-  // them as well.
+  // requests wait for the retry, but only if the connection was ready before and the lane is not
+  // draining. While requests are being failed, clients may send new calls. These calls are queued,
+  // and regain() decides about them as well.
   losing_ = true;
   drop_wire();
   fail_exchanges(error, !was_ready || draining_);

@@ -13,7 +13,8 @@ const std::string both_lists =
     R"("resources":{"subscribe":true}}})";
 
 struct Watched : LaneWorld {
-  // `type` is the type of the connector: messages over "http" have no order.
+  // `type` is the server's type. Messages over "http" may arrive in another order than they were
+  // sent.
   explicit Watched(const std::string &type = "stdio") : LaneWorld(8, ProtocolPin::v2026_07_28) {
     upstream->remove(lane);
     def.type = type;
@@ -108,7 +109,7 @@ TEST_CASE("an acknowledgement answers the subscriptions that its request contain
   CHECK(w.lane->in_flight == 0);
   REQUIRE(w.wait_for_listens(2));
   CHECK(w.watched() == R"(["a:\"1\"","b:2"])");
-  const std::uint64_t late = w.subscribe("c:3").exchange->id;  // for the next request
+  const std::uint64_t late = w.subscribe("c:3").exchange->id;  // waits for the next listen
   REQUIRE(w.own("subscriptions/listen") != nullptr);
   const std::uint64_t second = w.lane->watches["b:2"].listen;
   const std::string accepted =

@@ -185,7 +185,7 @@ void CacheBounds::ended(const std::string &server) {
   changed_.notify_all();
 }
 
-// The new thread blocks all signals because signal handlers must run on the program's own threads.
+// The new thread blocks all signals, so that signals are delivered only to other threads.
 bool CacheBounds::start_thread() {
   if (has_thread_) return true;
   sigset_t all, before;

@@ -4,7 +4,7 @@
 // warning, marks the cache with a file, and empties it before the server's next start. Between two
 // measurements, a server can still fill the disk.
 //
-// A private thread measures and removes caches. It is started together with the first server.
+// A private thread measures and removes caches. The first call of started() creates it.
 // Internal to core/sandbox. Owner: a Spawner. The public functions must be called on one thread.
 // `log` is called on that thread and on the private thread.
 #pragma once
@@ -32,8 +32,8 @@ struct CacheSize {
 };
 inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;
-// Measures a folder without following symbolic links. Returns early, with a partial result, if
-// `stop` becomes true.
+// Measures a folder without following symbolic links. Folders that cannot be opened count as empty.
+// Returns early, with a partial result, if `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
 // Limits of one removal: removed or moved entries, and reads of the folder. A process that still
 // writes to the folder could otherwise prolong the removal forever.

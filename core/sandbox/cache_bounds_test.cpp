@@ -35,7 +35,7 @@ void put_file(const std::string &path, std::size_t bytes) {
   std::ofstream(path) << std::string(bytes, 'x');
 }
 
-// Creates nested folders whose total path is longer than PATH_MAX.
+// Creates `depth` nested folders. Their path may be longer than PATH_MAX.
 void dig(const std::string &top, int depth) {
   fs::create_directories(top);
   int at = ::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

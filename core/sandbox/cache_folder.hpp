@@ -14,7 +14,8 @@ namespace bulkhead {
 std::string cache_key(std::string_view command, const std::vector<std::string> &args);
 
 // Creates the cache folder and returns its real path. Returns an empty string if `state_dir` is
-// empty, if the server's name is not a file name, or if the folder cannot be created.
+// empty, if the server's name is not a file name or begins with a dot, or if the folder cannot be
+// created.
 std::string make_cache_folder(const std::string &state_dir, const std::string &server,
                               std::string_view command, const std::vector<std::string> &args);
 

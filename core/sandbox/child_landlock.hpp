@@ -1,5 +1,5 @@
 // Builds the Landlock rules for a server. If the view is built with mounts, the rules are a second
-// layer of protection against writes. Without mounts, they are the only protection.
+// layer of protection against writes. Without mounts, they are the only protection of files.
 #pragma once
 
 #include <string>

@@ -25,8 +25,9 @@ struct ChildPolicy {
   std::vector<std::string> args, env_values;
 };
 
-// Parses the JSON object of bh_lane_info. If it has no "sandbox" member, the defaults apply. On
-// error, returns BH_E_INVALID; the message names the server and the member but contains no values.
+// Parses a server's definition, the JSON object in bh_lane_info. If it has no "sandbox" member, the
+// defaults apply. On error, returns BH_E_INVALID; the message names the server and the member but
+// contains no values.
 Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view definition);
 
 }  // namespace bulkhead

@@ -397,7 +397,8 @@ class Planner {
     }
   }
 
-  // Returns true if the path may be granted. Otherwise, ignored_ gets the reason if it matters.
+  // Returns true if the links in a named path may be followed. Otherwise, the path is not granted,
+  // and the reason is added to ignored_, unless the target is visible anyway.
   bool may_follow(const Named &name, bool code) {
     const PathWalk &walk = name.walk;
     if (walk.links.empty()) return true;
@@ -420,7 +421,8 @@ class Planner {
   }
 
   // Returns true if the gateway may search a named folder, or the folders on the way to a named
-  // path. Otherwise, it could not find hidden paths there, and ignored_ gets the reason.
+  // path. Otherwise, the gateway could not find hidden paths there, so the path is not granted. The
+  // reason is added to ignored_, except for system folders.
   bool may_search(const PathWalk &walk) {
     const bool folder = walk.exists && is_folder(walk.end);
     const std::string &closed = folder ? walk.end : walk.closed;

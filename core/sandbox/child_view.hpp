@@ -1,15 +1,17 @@
 // Plans a sandboxed server's view of the file system before the server starts.
 //
 // There are two modes. `home_read_only` shows everything that the user may read, except
-// credentials, other programs' secrets and the gateway's own files. The view is read-only except
-// for a scratch /tmp, private caches and granted paths. `strict` shows only the system folders, the
-// program and granted paths.
+// credentials, other programs' secrets and the gateway's own files. `strict` shows only the system
+// folders, the program and granted paths. In both modes, of the files that exist outside the
+// sandbox, only granted paths are writable. In addition, a server has private caches and scratch
+// folders (/tmp, /var/tmp, /dev/shm).
 //
 // A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, and the
 // visible entries that exist at the start are bind-mounted into it. Entries that appear later, such
 // as new credentials or replaced files, are not visible. Nothing is created in the folder itself.
-// The home directory is always mirrored. Sockets are not visible in a mirror, because a read-only
-// mount does not prevent connections. /run is hidden except for the paths in hidden_places.hpp.
+// A home directory is always mirrored, unless `strict` hides all of it or it is a system folder.
+// Sockets are not visible in a mirror, because a read-only mount does not prevent connections. /run
+// is hidden except for the paths in hidden_places.hpp.
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
 // and in sandbox_paths. If a file is granted, its folder is granted as well, unless the folder

@@ -80,7 +80,7 @@ struct Place {
       return step.kind == Kind::bind && step.path == path && step.writable == writable;
     });
   }
-  // Returns true if a grant makes the path accessible.
+  // Returns true if a grant makes the path or a part of it accessible.
   bool reaches(const std::string &path) const {
     return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
       return step.kind == Kind::bind && !step.instead &&
@@ -88,7 +88,7 @@ struct Place {
               is_within(path, step.source) || is_within(step.source, path));
     });
   }
-  // Returns true if the path or a part of it is visible: no hidden folder or file takes its place.
+  // Returns true if a step for the path, or for a path in it, does more than hide that path.
   bool shows(const std::string &path) const {
     return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
       return step.kind != Kind::empty_folder && step.kind != Kind::empty_file &&

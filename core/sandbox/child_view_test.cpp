@@ -157,7 +157,7 @@ TEST_CASE("the target of a credential's link stays hidden after a server has rem
   CHECK_FALSE(p.plan().kind(p.at("kept/gh")).has_value());
   p.request.also_hidden = {p.at("kept/gh")};
   CHECK(p.plan().kind(p.at("kept/gh")) == Kind::empty_folder);
-  // A server cannot cause this through its own HOME.
+  // Links in a server's own HOME do not cause paths to stay hidden.
   p.link("own/.ssh", p.at("project"));
   p.file("project/file");
   p.policy.home = p.at("own");

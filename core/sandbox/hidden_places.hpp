@@ -32,7 +32,9 @@ std::span<const std::string_view> package_services() noexcept;
 // are relative to a home directory. They are not hidden from clients of a container engine.
 std::span<const std::string_view> containers_at_home() noexcept;
 
-// /run is hidden except for symbolic links and these paths, which are shown if they exist.
+// Paths in /run that are shown to every server if they exist. /run is otherwise hidden, except for
+// symbolic links and for paths that only some servers need (name_services_in_run(),
+// container_services(), paths named in definitions).
 std::span<const std::string_view> visible_in_run() noexcept;
 
 // Sockets in /run that look up names of hosts and users. They are shown to servers with network

@@ -1,4 +1,4 @@
-// Tests the parts that judge symbolic links and other names of folders: PathWalk, LinkRule,
+// Tests the code that evaluates symbolic links and other names of folders: PathWalk, LinkRule,
 // GrantRecord and MountTable.
 #include "sandbox/link_rule.hpp"
 

@@ -289,8 +289,8 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"queue", [](const std::string &name) { return queue(name, 0); }},
     {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
     {"namespace",
-     // The argument has the form "ipc=ipc:[1]". Succeeds if this process is in a different IPC
-     // namespace.
+     // The argument contains a kind and a namespace, as in "ipc=ipc:[1]". Succeeds if this process
+     // is in a different namespace of this kind.
      [](const std::string &name_and_id) {
        const std::size_t at = name_and_id.find('=');
        char id[64]{};

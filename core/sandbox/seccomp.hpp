@@ -30,8 +30,9 @@ struct SeccompOptions {
 
 // Returns the filter for a role. A role that does not start programs gets an allow-list. Calls that
 // are not on the list fail with EPERM. Calls that are newer than the list fail with ENOSYS, so
-// libraries fall back to older calls. clone3() also fails with ENOSYS, because a filter cannot read
-// its arguments. A call that uses another architecture's calling convention terminates the process.
+// libraries fall back to older calls. Unless `namespaces` is set, clone3() also fails with ENOSYS,
+// because a filter cannot read its arguments. A call that uses another architecture's calling
+// convention terminates the process.
 std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 
 // Applies the filter permanently to all threads. Requires no_new_privs. Async-signal-safe. Returns

@@ -14,9 +14,9 @@ namespace bulkhead {
 // Returns true if the server's command is a client of a container engine.
 bool is_container_client(const ChildPolicy &policy);
 
-// Sets `services` and `engine` of the request from SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS,
-// XDG_RUNTIME_DIR, DOCKER_HOST and CONTAINER_HOST. Relative paths and other kinds of addresses are
-// ignored.
+// Adds the paths in SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS and XDG_RUNTIME_DIR to the request's
+// `services`, and those in DOCKER_HOST and CONTAINER_HOST to its `engines`. Relative paths and
+// other kinds of addresses are ignored.
 void find_services(ViewRequest *request);
 
 // Returns the absolute paths that are hidden from the server. They need not exist.
@@ -26,8 +26,9 @@ std::vector<std::string> services_hidden_from(const ChildPolicy &policy,
 // Returns the paths that the server can read even if their folder is hidden. They need not exist.
 std::vector<std::string> services_visible_to(const ChildPolicy &policy, const ViewRequest &request);
 
-// Returns true if the path of a folder is in /run and a server may be given read access to it by
-// naming it, that is, if it neither contains a hidden service nor is part of one.
+// Returns true if a folder is in /run and a server may be given read access to it by naming it,
+// that is, if it neither contains nor is in a hidden service, a container engine's socket folder,
+// /run/user or /run/systemd.
 bool may_name_in_run(const std::string &folder);
 
 // Returns a step of kind `link` for each symbolic link in the folder.

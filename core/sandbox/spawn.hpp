@@ -6,7 +6,7 @@
 // second layer of protection against writes, and a filter rejects system calls that no server
 // needs.
 //
-// Without namespaces, either the start fails or Landlock is the only protection, depending on the
+// Without namespaces, either the start fails or only Landlock protects files, depending on the
 // options. Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts
 // all orphaned descendants and kills them after the server has exited.
 //
@@ -60,7 +60,7 @@ struct SpawnOptions {
   // control groups, they must be created before the process is confined and passed here. If null,
   // they are created together with the first confined child.
   std::shared_ptr<ServerGroups> groups;
-  // The size limit for a server's /tmp.
+  // The size limit for each of a server's scratch folders, /tmp and /var/tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks

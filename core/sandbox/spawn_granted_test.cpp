@@ -131,7 +131,7 @@ TEST_CASE("a link in a folder for temporary files is followed only within that f
   const std::string target = fs::path(TEST_CHILD).parent_path().string();
   for (const char *folder : {"/tmp", "/var/tmp", "/dev/shm"}) {
     if (!fs::is_directory(folder) || target.starts_with(folder)) continue;
-    // Any program can create this link, also a server that was started without namespaces.
+    // Any program can create this link, even a server that was started without namespaces.
     const std::string link = folder + ("/bulkhead-link-" + std::to_string(::getpid()));
     fs::create_directory_symlink(target, link);
     w.log.clear();

@@ -367,7 +367,7 @@ TEST_CASE("a file that replaces the gateway's file stays hidden in a read-only f
 }
 
 TEST_CASE("a credential stays hidden if the gateway may not search its folder") {
-  if (skip_without_namespaces() || ::geteuid() == 0) return;  // spawn_test_ordinary_user
+  if (skip_without_namespaces() || ::geteuid() == 0) return;  // see spawn_test_ordinary_user
   World w;
   const std::string folder = w.home + "/.config/git", secret = folder + "/credentials";
   put_file(secret);
@@ -381,7 +381,7 @@ TEST_CASE("a credential stays hidden if the gateway may not search its folder") 
   CHECK(run.later("read:" + secret) == "ENOENT");
 }
 
-// A FUSE file system that only the user 12345 may use, not even root. No process serves it.
+// A FUSE file system that only user 12345 may use; even root may not. No process serves it.
 class ForeignFuse {
  public:
   explicit ForeignFuse(const std::string &at)

@@ -233,7 +233,8 @@ TEST_CASE("a server without network access has only a private loopback interface
 
 namespace {
 
-// IPC objects that are created outside any sandbox. Their names are derived from the same key.
+// A set of IPC objects whose names are derived from one key. make() creates them outside any
+// sandbox, and the destructor removes them there.
 struct KernelObjects {
   int key;
   std::string queue, file;

@@ -32,8 +32,8 @@ using Mode = ChildPolicy::Mode;
 // /tmp, so it is initially empty.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
-// Creates a pipe. Only the gateway's end is non-blocking, because each end has its own O_NONBLOCK
-// flag.
+// Creates a pipe. The gateway's end is non-blocking and the server's end is blocking, which is
+// possible because each end has its own O_NONBLOCK flag.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return false;
@@ -49,8 +49,8 @@ std::string own_map(std::uint64_t id) {
   return text + " " + text + " 1";
 }
 
-// Sets variables that redirect caches to the server's private cache folder. Used without
-// namespaces, where child_view.hpp cannot mount private caches.
+// Sets variables that redirect caches to the server's private cache folder, unless the environment
+// already contains them. Used without namespaces, where private caches cannot be mounted.
 void point_caches(const std::string &cache, std::vector<std::string> *environment) {
   static constexpr std::pair<std::string_view, std::string_view> variables[] = {
       {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
@@ -272,7 +272,7 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
     }
     return true;
   }
-  // Any other error may be temporary, and caused by another server.
+  // Errors other than BH_E_UNSUPPORTED may be temporary, and caused by another server.
   if (ruleset.error().code != BH_E_UNSUPPORTED) {
     *why = ruleset.error();
     return false;

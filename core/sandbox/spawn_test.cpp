@@ -63,7 +63,7 @@ TEST_CASE("only a host with the adopt option kills the orphans of a killed first
   if (!adopt) return;
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  // This process was started by this program and does not belong to a server.
+  // A process that this program itself started and that does not belong to a server.
   const pid_t own = ::fork();
   if (own == 0) {
     for (;;) ::pause();

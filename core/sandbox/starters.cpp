@@ -40,7 +40,7 @@ bool Starters::start(ChildPlan *plan) {
   return true;
 }
 
-// The new threads block all signals because signal handlers must run on the program's own threads.
+// The new threads block all signals, so that signals are delivered only to other threads.
 bool Starters::add_thread() {
   threads_.reserve(most);
   stacks_.reserve(most);

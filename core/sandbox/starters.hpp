@@ -2,8 +2,8 @@
 // thread does not block and several children can start in parallel.
 //
 // The first start creates the first thread. A later start creates another thread if all threads are
-// busy. All threads are kept as long as there are children, because the kernel kills a child when
-// the thread that started it exits. Internal to core/sandbox. Owner: a Spawner. Must be used on the
+// busy. No thread exits before this object is destroyed, because the kernel kills a child when the
+// thread that started it exits. Internal to core/sandbox. Owner: a Spawner. Must be used on the
 // reactor thread.
 #pragma once
 

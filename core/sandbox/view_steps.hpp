@@ -28,8 +28,8 @@ std::set<std::string> folders_to_mirror(const std::vector<std::string> &tops,
 inline constexpr std::size_t most_mirrored = 4096;  // maximum visible entries of a mirrored folder
 
 // Adds steps that show the entries of a mirrored folder, except sockets, hidden paths that are not
-// named links, and entries that have a step. Returns the number of entries beyond most_mirrored,
-// which are not shown.
+// named links, entries that have a step, and other spellings of these paths in a folder that
+// ignores case. Returns the number of entries beyond most_mirrored, which are not shown.
 std::size_t add_entries(const std::string &folder, const std::set<std::string> &hidden,
                         const std::set<std::string> &named_links, ViewSteps *steps);
 

@@ -45,8 +45,8 @@ struct Looked {
   std::vector<std::string> failures;  // "SOCKET: reason"
 };
 
-// Gets the pending approval requests from all gateways. If `watch` is true, also registers this
-// command as an approval surface.
+// Gets the pending approval requests and the approvals in force from all gateways. If `watch` is
+// true, also registers this command as an approval surface.
 Looked look(bool watch) {
   Looked out;
   const auto found =
@@ -173,7 +173,8 @@ std::string line_of(const SeenQuestion &q) {
          first_line(all_params(q), 400) + "\n";
 }
 
-// Prints a line for each new request. Used if standard output is not a terminal.
+// Prints a line for each new request. Used with --json, and if standard input or output is not a
+// terminal.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
   Notifier notifier;

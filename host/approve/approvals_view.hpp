@@ -41,8 +41,8 @@ std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
-  // After a different request becomes selected, keys are ignored for this long, because the user
-  // may have pressed them for the previous request.
+  // After show() has selected a different request, the keys that answer it are ignored for this
+  // long, because the user may have pressed them for the previous request.
   static constexpr std::uint64_t settle_ms = 700;
   static constexpr std::uint32_t tool_minutes = 10;
 
@@ -59,6 +59,7 @@ class ApprovalsView {
   // Shows a message below the list until the next key is pressed.
   void show_message(std::string text) { message_ = std::move(text); }
   // Returns the contents of the screen: at most `rows` lines of at most `columns` characters each.
+  // Fewer than 8 rows count as 8.
   std::string draw(std::size_t columns, std::size_t rows) const;
 
  private:

@@ -23,7 +23,7 @@ std::string masked_value(std::string_view value);
 bool decides_what_runs(std::string_view name);
 
 // Returns the masked value of a header if its name or value looks like a credential. Otherwise
-// returns nullopt, and the header is shown unchanged.
+// returns nullopt, and only the passwords in the value need to be masked.
 std::optional<std::string> masked_header(std::string_view name, std::string_view value);
 
 // Masks the passwords in an argument, URL or other text. They are found in URLs (user:password@,
@@ -36,9 +36,10 @@ std::string without_passwords(std::string_view text);
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args);
 
 // Returns up to 100 absolute paths from args and env that the sandbox will make accessible.
-// References are resolved unless their names look like credentials. "." and ".." are resolved
-// without accessing the file system. If a variable's name looks like that of a credential, path
-// segments that look like tokens are truncated to their first three characters.
+// References in env values are resolved, but a value is omitted if it refers to a variable that is
+// set and whose name looks like that of a credential. "." and ".." are resolved without accessing
+// the file system. If a variable's own name looks like that of a credential, path segments that
+// look like tokens are truncated to their first three characters.
 std::vector<std::string> named_paths(const ProjectEntry &entry);
 
 }  // namespace bulkhead::program

@@ -10,9 +10,10 @@ namespace bulkhead::program {
 // CLI11's, which only states that a subcommand is required.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv);
 
-// Returns an error message for the first word that the command does not expect. This message
-// replaces CLI11's, which lists all remaining words in reverse order. `app` must have parsed the
-// command line. The message names the word without its value, which may be a credential.
+// Returns an error message for the first option or argument that the command does not expect. This
+// message replaces CLI11's, which lists all remaining words in reverse order. `app` must have
+// parsed the command line. The message names an option without its value, which may be a
+// credential.
 std::string unexpected_word(const CLI::App &app);
 
 }  // namespace bulkhead::program

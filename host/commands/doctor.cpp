@@ -435,7 +435,8 @@ class Doctor {
           "[naming] long_names = \"shorten\" shortens them.");
     doubt(silent, "without a useful description", "Models cannot decide when to use them.");
     doubt(odd, "with an inputSchema that is not an object", "Clients may reject the whole list.");
-    // The requests of this check are recorded like those of any client, so none of them may fail.
+    // The requests of this check are recorded like those of any client, so it sends a request that
+    // succeeds: failures in the records would be misleading.
     const auto pinged = session.request("ping", "{}", 10'000);
     if (!pinged) {
       bad("ping: " + pinged.error().text, "This is a bug in the gateway.");

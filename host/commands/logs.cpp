@@ -52,7 +52,8 @@ class LogFile {
     return shown(text);
   }
 
-  // Returns the complete lines that have been written since the last call.
+  // Returns the complete lines that have been written since the last call, or an incomplete line
+  // that has not changed for one second.
   std::string more() {
     std::string text;
     if (fd_) text = rest_of(fd_.get(), offset_, &offset_);

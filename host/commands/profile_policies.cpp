@@ -54,7 +54,7 @@ class Explained {
 
   // Returns true if the policy was evaluated but cannot explain its decision.
   bool unknown() const { return unknown_; }
-  // Returns the error that the policy found in the call.
+  // Returns the error that the policy found in the call, if any.
   const std::optional<Error> &fault() const { return fault_; }
   std::string json() const {
     std::string out = "{";

@@ -1,4 +1,4 @@
-// Formats a gateway's response to POST /reload-config for the user.
+// Formats a gateway's response to POST /reload-config or /mcp/restart/NAME for the user.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct ShownNotes {
   std::string server = {};  // if `all` is false; an empty name means none
 };
 
-// Returns "SOCKET: reloaded", followed by a line for each kind of change or error.
+// Returns the socket and the result, such as "SOCKET: reloaded", followed by a line for each kind
+// of change or error.
 std::string describe_reload(const FoundGateway &gateway, const ShownNotes &notes = {});
 
 }  // namespace bulkhead::program

@@ -19,8 +19,8 @@ class Console {
   // Returns the width of the terminal in columns, or 80 if the width is unknown.
   static std::size_t width() noexcept;
 
-  // Writes `text`, which must end with a newline and must not contain any other control characters
-  // (see printable()).
+  // Writes `text`, which must end with a newline. Apart from newlines and tabs, it must not contain
+  // control characters (see printable()).
   void write(std::string_view text);
   // Writes `text` without blocking, for threads that serve requests. If standard error cannot
   // accept all of the text immediately, the rest is dropped.

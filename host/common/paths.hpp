@@ -16,7 +16,8 @@ namespace bulkhead::program {
 std::string home_dir();
 std::string user_name();  // the numeric user ID if the name is unknown
 
-// Returns $XDG_CONFIG_HOME/bulkhead/profile.toml, the profile that is used without --config.
+// Returns $XDG_CONFIG_HOME/bulkhead/profile.toml, or ~/.config/bulkhead/profile.toml if the
+// variable is unset. This is the profile that is used without --config.
 std::string default_config_file();
 
 // Returns the path of connectors.json, which contains the servers that were added with the

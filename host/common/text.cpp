@@ -7,8 +7,8 @@
 namespace bulkhead::program {
 namespace {
 
-// Also matches characters that change the text direction, because they can make one name look like
-// another.
+// Also matches line separators, and characters that change the text direction, because they can
+// make one name look like another.
 bool is_control(char32_t c) {
   return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
          c == 0x2028 || c == 0x2029;

@@ -10,12 +10,12 @@
 
 namespace bulkhead::program {
 
-// Replaces control characters (C0, DEL, C1), characters that change the text direction, and invalid
-// UTF-8 with '?'. If keep_lines is true, newlines and tabs are kept.
+// Replaces control characters (C0, DEL, C1), line separators, characters that change the text
+// direction, and invalid UTF-8 with '?'. If keep_lines is true, newlines and tabs are kept.
 std::string printable(std::string_view text, bool keep_lines = false);
 
-// Returns the first line. If it is longer than max_columns, it is truncated and ends with an
-// ellipsis. `text` must be printable.
+// Returns the first line that is not blank, without surrounding spaces. If it is longer than
+// max_columns, it is truncated and ends with an ellipsis. `text` must be printable.
 std::string first_line(std::string_view text, std::size_t max_columns);
 
 // Returns the display width of UTF-8 text. Each code point counts as one column, which is accurate

@@ -178,7 +178,7 @@ class Gateway {
   GatewayFront front_;
   Profile profile_;
   const std::thread::id thread_ = std::this_thread::get_id();  // the thread of the event loop
-  // Declared before host_, because its pool threads use these members until host_ is destroyed.
+  // Declared before host_, because the host's pool threads use these members until it is destroyed.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;

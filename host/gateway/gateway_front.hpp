@@ -30,24 +30,24 @@ class GatewayFront {
   bool is_serve() const noexcept { return is_serve_; }
   LogLevel log_level() const { return logger_.level(); }
 
-  // Opens the log file and raises the limit on open files. Log lines for standard error are held
-  // back until the banner is printed.
+  // Opens the log file and raises the limit on open files. With `serve`, log lines for standard
+  // error are held back until the banner is printed.
   void begin();
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Returns null if the socket cannot be created; the reason is logged.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // Calls `gone` when the process given by --parent-pid exits. Without --parent-pid, does nothing.
-  // `owner` owns the watch (see Reactor).
+  // Calls `gone` when the process given by --parent-pid exits. Returns an error if that process is
+  // not the parent. Without --parent-pid, does nothing. `owner` owns the watch (see Reactor).
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener for gateway.metrics_listen. Returns an empty descriptor if no address is
   // configured. With `stdio` or --no-listen, several gateways may have the same configuration, so a
   // failure, for example because the address is already in use, only causes a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // Prints the banner, followed by the log lines that were held back. Called as soon as the gateway
-  // is listening.
+  // With `serve`, prints the banner, followed by the log lines that were held back. Called as soon
+  // as the gateway is listening.
   void show_banner(const HostStatus &status);
-  // Shows startup progress. The first call in which `settled` is true shows the table of servers;
-  // later calls do nothing.
+  // With `serve`, shows startup progress. The first call in which `settled` is true shows the table
+  // of servers; later calls do nothing.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
   // Reports why the gateway cannot start or had to stop. Returns the exit code.

@@ -16,8 +16,8 @@ namespace bulkhead::program {
 
 LogLevel level_named(std::string_view name) noexcept;
 
-// Starts the servers in a profile and waits until each server is ready or has failed. The
-// destructor stops the servers. On a terminal, progress is shown.
+// Starts the servers in a profile; wait_settled() waits until each server is ready or has failed.
+// The destructor stops the servers. On a terminal, progress is shown.
 class ShortRun {
  public:
   explicit ShortRun(const Arguments &arguments);

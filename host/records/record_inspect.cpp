@@ -54,8 +54,8 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   return table.str();
 }
 
-// Terminates the process when the time limit has expired. RecordReader checks the limit only
-// between steps of the query, and a single step may take longer.
+// Terminates the process if the query still runs one second after RecordReader's time limit.
+// RecordReader checks its limit only between steps of the query, and a single step may take longer.
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
 constexpr int value_bytes = 16 << 20;  // limit for a value and for the text of a statement
-constexpr std::uint64_t smallest_made = 1 << 20;  // larger files contain rows and are not checked
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are never empty
 constexpr int steps_between_looks = 1'000;
 
 const char *action_name(int action) {

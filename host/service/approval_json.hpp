@@ -19,7 +19,7 @@ std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 // Scope and surface are optional. Returns BH_E_INVALID with the reason if the body is invalid.
 Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id);
 
-// Parses the body of POST /confirm/watch, which is {"seconds":N} or empty.
+// Parses the body of POST /confirm/watch, which is {"seconds":N} (1 to 60) or empty (5 seconds).
 Result<ApprovalWatch> read_approval_watch(std::string_view body);
 
 }  // namespace bulkhead::program

@@ -87,7 +87,7 @@ void JoinedWire::wait(const std::function<bool()> &done, std::uint64_t timeout_m
   }
 }
 
-// Reads the available input. Returns false if the connection was closed.
+// Reads the available input. Returns false if the connection was closed or is unusable.
 bool JoinedWire::read_some() {
   std::array<char, 65'536> buffer;
   const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

@@ -31,12 +31,13 @@ inline constexpr std::string_view folder_part = "working directory";
 using ProfileMarks = std::map<std::string, std::string>;
 
 // Returns the names of a server's two parts: its definition, and the program that PATH selects for
-// its command. The second part exists only if the command has no slash.
+// its command. The second part exists only if the server is not disabled and the command has no
+// slash.
 std::string server_part(std::string_view server);
 std::string program_part(std::string_view server);
 
-// Returns the server's command. If the command has no slash, returns the file to which it resolves
-// in PATH of this process, or an empty string if there is none.
+// Returns the server's command. If the command has no slash and the server is not disabled, returns
+// the file to which it resolves in PATH of this process, or an empty string if there is none.
 std::string selected_program(const ServerDef &def);
 
 // `key` consists of mark_key_bytes random characters and must be new for each comparison. `folder`
@@ -51,10 +52,11 @@ std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMar
 // environment variable, nor the program of a server, nor the working directory.
 bool any_in_files(const std::vector<std::string> &parts);
 
-// Returns the servers of a project file that are not used because they are not approved.
+// Returns the names of a project file's servers that are not used because they are not approved.
 std::vector<std::string> unapproved_servers(const Profile &profile);
 
-// Returns the names of the servers that run in the gateway's working directory.
+// Returns the names of the servers that run in the gateway's working directory or in a directory
+// relative to it.
 std::vector<std::string> servers_in_folder(const Profile &profile);
 
 // Messages name at most this many parts.

@@ -1,10 +1,10 @@
 // Stores the user's approvals of servers that are defined in project files (see
 // profile/project.hpp).
 //
-// The store is a directory with two private files: "servers.json" contains the approvals, and "key"
-// contains 32 random bytes. Each approval has a seal, which is an HMAC-SHA-256 under this key. If
-// an approval was edited by hand or copied from another machine, its seal is invalid and the
-// approval is ignored.
+// The store is a directory with private files: "servers.json" contains the approvals, "key"
+// contains 32 random bytes, and "lock" serializes updates. Each approval has a seal, which is an
+// HMAC-SHA-256 under this key. If an approval was edited by hand or copied from another machine,
+// its seal is invalid and the approval is ignored.
 //
 // The seal protects against accidents, copied files, and programs that can only write files. It
 // does not protect against a program that runs as the same user and can read the key.

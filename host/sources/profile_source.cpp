@@ -66,8 +66,8 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// Keeps only the transports that the command needs. If the configuration file defines any of these,
-// the builtin ones are removed.
+// Keeps only the transports that the command needs. If another layer defines any of these, the
+// builtin ones are removed.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();

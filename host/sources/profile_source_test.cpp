@@ -404,7 +404,7 @@ plugin = "/x/three/policy-x.so"
     CHECK(lists(path));
   }
   CHECK(lists(std::filesystem::read_symlink("/proc/self/exe").string()));
-  // Settings that a reload can change
+  // A reload can change the tools plugins, so their files are in `programs`.
   CHECK(std::count(loaded->profile.programs.begin(), loaded->profile.programs.end(),
                    "/x/two/tools-x.so") == 1);
 }

@@ -42,8 +42,8 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 HostStatus servers_in_snapshot(std::string_view json);
 
 // Formats a snapshot for the user: the gateway, its servers and all failures. If `verbose` is true,
-// the compartments and their confinement are included. `json` comes from another process; returns
-// false if it is not a snapshot.
+// the service socket, the compartments and their confinement are included. `json` comes from
+// another process; returns false if it is not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
 // Describes a server's tools that differ from their pins. Returns an empty string if there are

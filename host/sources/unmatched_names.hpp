@@ -3,8 +3,8 @@
 //
 // Only literals are compared: tables [security.servers.NAME], allowed tools, and conditions such as
 // `server_name == "x"` and `tool_name in ["a", "b"]`. Rules in the corporation's layer are not
-// checked, because they are written for many profiles. If a profile has no servers, there is
-// nothing to compare with.
+// checked, because they are written for many profiles. A tools plugin counts as a server whose list
+// is not stored. If a profile has no servers, there is nothing to compare with.
 //
 // Used on one thread. Accesses no files: the stored lists are in the profile (ServerDef::kept). An
 // unknown tool name is reported only if the lists of all servers to which the rule can apply are

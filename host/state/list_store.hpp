@@ -26,8 +26,8 @@ class ListStore {
 
   // Returns the hash key. Creates the key if it does not exist.
   Result<std::string> key() const;
-  // Returns the keyed hash of a definition. It covers the program or URL, arguments, variables,
-  // headers, sandbox and hidden tools.
+  // Returns the keyed hash of a definition. It covers ServerDef::to_json() (the program or URL,
+  // arguments, variables, headers, sandbox ...) and the lists of allowed and denied tools.
   static std::string name_of(const ServerDef &definition, const std::string &key);
 
   // Returns the stored lists, or no lists if the file does not exist or was stored for a different

@@ -31,9 +31,9 @@ inline constexpr std::uint64_t most_npm_package_bytes = 64u << 20, most_npm_byte
 std::string npx_package(const ServerDef &definition);
 
 // Copies the package and its dependencies from `cache`, the user's npm cache (~/.npm), to `folder`,
-// the server's existing cache directory (cache_folder.hpp). Does not follow
-// symbolic links in `folder`, because the server can write to it. Skips files that cannot be read,
-// do not match their digest or already exist.
+// the server's existing cache directory (cache_folder.hpp). Does not follow symbolic links in
+// `folder`, because the server can write to it. Skips files that cannot be read, do not match their
+// digest or already exist.
 //
 // Thread-safe. Blocks for file access.
 NpmCopied copy_npm_packages(const std::string &package, const std::string &cache,

@@ -25,8 +25,9 @@ struct StoredPin {
   std::string file;  // absolute path of the file that defines the server, or empty
   ToolPin pin;
   std::string text, seen_text;  // the beginnings of the descriptions in the two definitions below
-  // The definitions for pin.hash and pin.seen, as JSON. A definition is empty if it is too long, if
-  // max_definition_bytes was reached, or if an earlier version stored the pin.
+  // The definitions for pin.hash and pin.seen, as JSON. A definition is empty if it is not valid
+  // JSON, if it would exceed a size limit (such as max_definition_bytes), or if an earlier version
+  // stored the pin.
   std::string definition = {}, seen_definition = {};
   // Seconds since 1970; 0 for never.
   std::uint64_t first_seen = 0, seen_at = 0, approved_at = 0;

@@ -47,7 +47,7 @@ void PinWriter::write() {
                                       },
                                       [](Job &job) { job.writer->written(); }));
   if (started == BH_OK) return;
-  // The pool is full. The next call to add() retries the write.
+  // The pool is full. The next call to add() or when_written() retries the write.
   waiting_ = std::move(job_->news);
   job_.reset();
 }

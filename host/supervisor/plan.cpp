@@ -30,8 +30,8 @@ struct Role {
   bool network, exec;
   std::uint32_t uid;  // user ID if the program was started as root; 0: root without capabilities
 };
-// Debian does not assign this range of user IDs to accounts (Debian policy 9.2.2). Each role has
-// its own ID.
+// Debian allocates the user IDs 60000 to 64999 centrally (Debian policy 9.2.2), so no system
+// assigns them dynamically. Each role has its own ID.
 constexpr std::uint32_t first_uid = 62'840;
 constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
@@ -356,7 +356,7 @@ class Planner {
   }
 
   // Adds a policy or telemetry plugin. It runs in the endpoint or in a compartment without other
-  // plugins. `use` is the endpoint's entry for the plugin.
+  // plugins, except services. `use` is the endpoint's entry for the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);

@@ -90,8 +90,8 @@ class Supervisor {
   // endpoint applies its profile (see Host::apply).
   //
   // While a replaced process finishes its calls, its replacement may already run; see
-  // may_run_beside(). `done` is called once with the report. If another change is in progress,
-  // `done` receives BH_E_LIMIT.
+  // may_run_beside(). `done` is called once with the report. If another change is in progress, or
+  // the gateway is starting or stopping, `done` receives BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
   // stopped. The caller must then apply the slices of the former profile again, with `restores`
@@ -192,7 +192,7 @@ class Supervisor {
   OwnedFd ledger_;
   // Used by the reactor's pool threads, so they must be destroyed after the reactor.
   std::list<SecretJob> secret_jobs_;
-  // Used by the reactor's pool threads, so it must be destroyed after the reactor.
+  // These two are also used by the reactor's pool threads.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;

@@ -51,7 +51,7 @@ struct WorkspaceConfig {
 
 struct SnapshotConfig {
   std::string path;
-  std::uint64_t interval_s = 300;  // 0 disables automatic snapshots
+  std::uint64_t interval_s = 300;  // 0 disables automatic snapshots at intervals
   bool before_changes = false;
   std::uint64_t max_bytes = 4ull << 30;
   std::uint64_t max_file_bytes = 256u << 20;

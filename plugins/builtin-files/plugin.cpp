@@ -167,7 +167,8 @@ class BuiltinFiles {
     return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
   }
 
-  // Returns nullptr if the method is unknown or subscriptions are unavailable.
+  // Returns nullptr if the method is unknown, or if it requires subscriptions and they are
+  // unavailable.
   const Tool *resource_method(std::string_view name) const noexcept {
     for (const Tool &method : resource_methods) {
       if (method.name != name) continue;
@@ -291,8 +292,7 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Must be called before the call is completed, because the host rejects records for completed
-  // calls.
+  // Must be called before the call is completed, because the host drops events of completed calls.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;

@@ -24,9 +24,9 @@ struct WalkOptions {
 };
 
 // Calls on_entry for each file and folder below the open folder `folder`, whose path is `path`.
-// Visits a folder before its contents, skips symbolic links, and does not enter folders named .git.
-// Stops if on_entry returns false. If the walk is incomplete for any other reason, returns the
-// reason, otherwise an empty string.
+// Visits a folder before its contents, skips symbolic links and the plugin's temporary files, and
+// does not enter folders named .git. Stops if on_entry returns false. If the walk is incomplete for
+// any other reason, returns the reason, otherwise an empty string.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

@@ -5,8 +5,9 @@
 // Changes through memory maps, through other hard links, or by other machines on a network file
 // system are not detected.
 //
-// Owner: the plugin. Each function is documented as thread-safe or not. read_events() takes a lock
-// that is never held while a path is resolved, so read_events() does not wait for the file system.
+// Owner: the plugin. Functions that are not documented as thread-safe run on the reactor thread.
+// read_events() takes a lock that is never held while a path is resolved, so read_events() does not
+// wait for the file system.
 #pragma once
 
 #include <cstdint>

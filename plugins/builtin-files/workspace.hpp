@@ -59,8 +59,8 @@ struct Place {
   std::string problem;
 };
 
-// Specifies whether symbolic links in parent folders are followed. Links in paths from the
-// arguments of a tool cannot leave the workspace.
+// Specifies whether symbolic links in the path of a folder are followed. If the path is from the
+// arguments of a tool, links cannot leave the workspace.
 enum class Links { follow, refuse };
 
 class Workspace {

@@ -22,7 +22,8 @@ class Call final : private Fetcher::User {
   // none runs within cancel().
   class Owner {
    public:
-    virtual void answer(std::uint64_t id, std::string &&result) = 0;  // called once, with JSON
+    // Called once, unless stop() is called first. `result` is JSON.
+    virtual void answer(std::uint64_t id, std::string &&result) = 0;
     virtual void gone(std::uint64_t id) noexcept = 0;  // the Call is unused and may be deleted
     virtual void record(std::uint64_t id, const std::string &event) = 0;
     // If progress is wanted, called every second. `done` increases with each call.

@@ -30,8 +30,9 @@ class Fetcher {
     // Called exactly once, but never within start(). `problem` is an error message, or empty if
     // response() is valid. The callback may delete the Fetcher.
     virtual void fetched(const std::string &problem) = 0;
-    // Called for each request that was sent, rejected or served from the cache, possibly within
-    // start(). `event` is the record; see net_event.hpp.
+    // Called for each request that was rejected, served from the cache, or sent (unless stop() was
+    // called before the request ended). May be called within start(). `event` is the record; see
+    // net_event.hpp.
     virtual void record(const std::string &event) = 0;
 
    protected:

@@ -18,10 +18,11 @@ struct Matches {
   bool more = false;  // there are matches that were not returned
 };
 
+inline constexpr std::size_t max_grep_bytes = 16u << 20;
+
 // Finds the first `most` matching lines. Each match is returned with up to `context` lines before
 // and after it. Stops early if `cancelled` becomes true. Also stops if `blocks` exceeds
-// max_grep_bytes, and sets `more` in that case. Thread-safe.
-inline constexpr std::size_t max_grep_bytes = 16u << 20;
+// max_grep_bytes; `more` is then true if another line matches. Thread-safe.
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);
 

@@ -8,8 +8,8 @@
 
 namespace builtin_http {
 
-// Returns the number of line breaks before and after an element: 0 for an inline element, 1 for a
-// block, and 2 for a paragraph.
+// Returns the number of line breaks before and after an element: 1 for a block, 2 for a paragraph,
+// and 0 for inline elements and for elements that html_text.cpp separates itself, such as lists.
 int apart(GumboTag tag);
 
 // Returns the Markdown delimiter of an emphasis element ("**", "*" or "~~"). Returns an empty

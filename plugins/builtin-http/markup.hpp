@@ -13,7 +13,7 @@ class MarkupWriter {
 
   // Writes text. Each sequence of white space becomes one space.
   void text(std::string_view t);
-  // Writes text without changing its white space, except that a CR before LF is removed.
+  // Writes text without changing its white space, except that a CR at the end of a line is removed.
   void verbatim(std::string_view t);
 
   // Writes a line unchanged and outside the current emphasis.

@@ -1,5 +1,5 @@
-// Parses a server definition: {"type":"http"|"sse","url":"...","headers":{...}}. Without a type,
-// it is "http"; "streamable-http" and "streamableHttp" mean the same. Other members are ignored
+// Parses a server definition: {"type":"http"|"sse","url":"...","headers":{...}}. The default type
+// is "http"; "streamable-http" and "streamableHttp" mean the same. Other members are ignored
 // because other components read them.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace connector_http {
 struct Definition {
   Url url;
   bool http_sse_only = false;  // the type is "sse"
-  std::string headers;         // validated "Name: value\r\n" lines, which contain credentials
+  std::string headers;         // validated "Name: value\r\n" lines; may contain credentials
   bool has_user_agent = false;
 };
 

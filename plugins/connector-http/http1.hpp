@@ -5,9 +5,9 @@
 // A call usually takes one sendmsg and one recv. The socket stays registered with the reactor, and
 // the response is received into a buffer shared by all connections and delivered from there.
 //
-// Limits: if an origin has connections_max connections, more requests fail with BH_E_LIMIT. At
-// most idle_max idle connections are kept, each for at most idle_ms. A response head has at most
-// header_bytes.
+// Limits: if an origin has connections_max connections, more requests fail with BH_E_LIMIT. At most
+// idle_max idle connections are kept per origin, each for about idle_ms. A response head has at
+// most header_bytes.
 #pragma once
 
 #include <cstdint>

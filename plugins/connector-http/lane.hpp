@@ -55,7 +55,7 @@ class Lane {
   void deliver(std::uint64_t exchange, std::string_view message);
   // Delivers the JSON response to a POST. If it contains no JSON-RPC response, the exchange fails.
   void deliver_answer(std::uint64_t exchange, std::string_view message);
-  // Called before the response to `initialize` is delivered.
+  // Called before the response to `initialize` is delivered, or when that request ends without one.
   void initialize_answered();
   // Returns true if the lane has an event stream or will open one. Responses may arrive on it.
   bool listens() const noexcept { return want_stream_; }
@@ -157,7 +157,8 @@ class Lane {
 
   // The first notification after `initialize` must arrive before all later messages, because
   // servers reject requests that arrive before `initialized`. POSTs on other connections could
-  // overtake it, so other messages wait until the server has responded to it.
+  // overtake it, so other messages wait until the server has responded to it, at most
+  // Settings::hold_ms.
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 

@@ -140,9 +140,9 @@ void Lane::forget_initialize() {
   wire_ = Wire::streamable;
 }
 
-// Called if HTTP+SSE does not work either. If the server has responded to `initialize` with a
-// JSON-RPC error, delivers this response and sends the queued messages. Otherwise, the queued
-// messages fail with the errors of both attempts.
+// Called if HTTP+SSE does not work either. If the definition's type is "sse", the lane goes down.
+// If the server has responded to `initialize` with a JSON-RPC error, delivers this response and
+// sends the queued messages. Otherwise, the queued messages fail with the errors of both attempts.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);

@@ -9,7 +9,8 @@
 
 namespace connector_http {
 
-// `http` is the host's table of functions for this plugin. They are called with host.ctx().
+// Creates a route to the origin of `url`. `http` is the host's HTTP client table, whose functions
+// are called with host.ctx().
 std::unique_ptr<HttpRoute> make_service_route(const bh::Host &host, const bh_host_http *http,
                                               const Url &url, std::uint64_t connect_timeout_ms);
 

@@ -14,7 +14,7 @@ namespace connector_http {
 
 struct SseEvent {
   std::string_view type;  // empty means "message"
-  std::string_view data;  // lines joined with \n; borrowed until the handler returns
+  std::string_view data;  // lines joined with \n; like type, valid until the next next()
 };
 
 class SseParser {

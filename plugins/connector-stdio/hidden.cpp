@@ -30,8 +30,8 @@ bool ends_in_high_unit(std::string_view text) noexcept {
          std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
 }
 
-// If the text ends with an incomplete escape sequence, returns the length of that sequence.
-// Otherwise, returns 0.
+// If the text ends with an incomplete escape sequence, returns the length of that sequence. A high
+// surrogate without its low surrogate is incomplete. Otherwise, returns 0.
 std::size_t half_escape(std::string_view text) noexcept {
   std::size_t half = 0;
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {

@@ -12,8 +12,9 @@
 
 namespace connector_stdio {
 
-// Finds values even if they are written with JSON or URL escapes, encoded in base64, or split by
-// colour codes, control characters or line endings. Immutable after construction.
+// Finds values even if they are written with JSON or URL escapes, encoded in base64 (values of at
+// least 12 bytes), or split by colour codes, control characters or line endings. Immutable after
+// construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;  // nested levels of escapes that are decoded

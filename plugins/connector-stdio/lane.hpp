@@ -53,13 +53,15 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Maximum number of bytes of a child's output that are processed in one event loop iteration.
+  // Approximate limits on the bytes of a child's standard output and standard error that are read
+  // in one reactor event.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
-  // If a child has printed text but no message, its lane is reported as down this long before the
-  // host's time-out for the first response. The reported reason can then contain the text.
+  // If a child has printed text but no message, its lane is reported as down at most this long
+  // before the host's time-out for the first response. The reported reason can then contain the
+  // text.
   static constexpr std::uint64_t banner_margin_ms = 500;
-  // How long to wait for the exit status of a child that has closed its output.
+  // How long to wait for the exit status of a child that has closed its standard output or input.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
   Lane(Shared &shared, bh_lane handle);

@@ -17,8 +17,9 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // Appends the text. If the file cannot be written, drops the text; the first call that does so
-  // returns false and sets *error.
+  // Appends the text, or only its last `bound` bytes if it is longer. If the file cannot be
+  // written, drops this text and all later texts; the first call that does so returns false and
+  // sets *error.
   bool write(std::string_view text, int *error);
 
  private:

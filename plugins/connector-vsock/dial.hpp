@@ -27,7 +27,8 @@ enum class Hybrid { more, accepted, refused };
 // first *size bytes of `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
-// Returns an error message with the cause of a failed connection attempt and a remedy.
+// Returns an error message for a failed connection attempt: the name of the error and, if known,
+// its cause.
 std::string explain(const Definition &definition, int error);
 
 }  // namespace connector_vsock

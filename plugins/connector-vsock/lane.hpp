@@ -64,9 +64,9 @@ class Lane final {
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
   // Queues a message. On failure, nothing is queued. Returns BH_E_INVALID if the message does not
-  // fit into a frame, BH_E_LIMIT if the queue is full, and BH_E_SESSION_LOST if the stream numbers
-  // of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is closing; in
-  // this case, lane_down has been called or will be called.
+  // fit into a frame or memory allocation fails, BH_E_LIMIT if the queue is full, and
+  // BH_E_SESSION_LOST if the stream numbers of this connection are exhausted. Returns
+  // BH_E_UNAVAILABLE if the connection is down or broken, or if finish() or close() was called.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();

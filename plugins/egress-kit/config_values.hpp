@@ -40,8 +40,9 @@ struct Word {
   bool Config::*place;
 };
 
-// Reads a list of strings. Only the two strings in `words` are allowed, and each one sets its flag.
-// Returns an error message that names the key, or an empty string on success.
+// Reads a list of one or more strings. Only the two strings in `words` are allowed. Sets the flags
+// of the strings in the list and clears the other flag. Returns an error message that names the
+// key, or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {

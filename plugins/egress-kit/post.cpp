@@ -210,7 +210,7 @@ void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
   timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
                                // The Done callback can throw if memory is exhausted, but no
-                               // exception may reach the host, which is C code.
+                               // exception may cross the host's C interface.
                                bh::contained([&] { post.end(); });
                              }));
 }

@@ -27,7 +27,7 @@ class Post {
     std::uint32_t status = 0;         // 0 if there was no response
     std::string body;                 // at most max_body bytes
     std::string problem;              // why the response is missing or incomplete; otherwise empty
-    std::uint64_t retry_after_s = 0;  // from Retry-After, at most an hour; 0 if there is none
+    std::uint64_t retry_after_s = 0;  // Retry-After, at most an hour; 0 if missing or a date
   };
   // Called once, never inside start(). May destroy the Post.
   using Done = std::function<void(Answer &&)>;

@@ -13,8 +13,8 @@ namespace egress {
 
 namespace {
 
-// No exception may reach the host, which is C code. If memory is exhausted, the request continues
-// at the next event or times out.
+// No exception may cross the host's C interface. If memory is exhausted, the request continues at
+// the next event or times out.
 template <class F>
 void guarded(F &&f) noexcept {
   bh::guarded(nullptr, [&] {

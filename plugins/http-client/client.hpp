@@ -1,6 +1,6 @@
 // Runs libcurl's multi interface on the host's reactor. The host's descriptor watches (bh_host_fd)
-// report socket events, and one host timer implements all time-outs. libcurl's resolver is the only
-// additional thread.
+// report socket events, and one host timer implements all time-outs. libcurl's resolver threads are
+// the only additional threads.
 //
 // libcurl must not be called from its own callbacks. Because handlers may start and cancel requests
 // in callbacks, starts and cancellations are deferred until libcurl returns.

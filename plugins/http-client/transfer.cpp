@@ -162,8 +162,9 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
   return BH_OK;
 }
 
-// libcurl can rewind the body only after a redirect. Therefore, if a reused connection turns out to
-// be dead, libcurl cannot retry the request, which the server may already have executed.
+// libcurl can rewind a partly sent body only after a redirect. Therefore, if a reused connection
+// turns out to be dead, libcurl cannot retry the request, which the server may already have
+// executed.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));

@@ -61,7 +61,8 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Valid after Result::error. Returns the reason why the head is invalid, as a static string.
+  // Valid after Result::error. Returns the reason why the head is invalid, as a static string, or
+  // an empty string if the error is not in the head.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:

@@ -20,7 +20,7 @@ struct ResponseHead {
   std::uint16_t status = 0;
   Framing framing = Framing::none;
   bool keep_alive = false;
-  std::uint32_t keep_alive_s = 0;    // N in "Keep-Alive: timeout=N"; 0 if missing
+  std::uint32_t keep_alive_s = 0;    // N in "Keep-Alive: timeout=N", 1 .. 86400; 0 if missing
   std::uint64_t content_length = 0;  // valid with Framing::length
   std::string_view content_type, content_encoding, session_id, challenge, retry_after, location;
 };

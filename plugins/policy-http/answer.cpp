@@ -30,7 +30,8 @@ bool has_duplicates(const Value &object) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
-// Replaces control characters, because the text is shown in logs, clients and terminals.
+// Truncates the text to `max` bytes, and replaces ASCII control characters because the text is
+// shown in logs, clients and terminals.
 std::string plain(std::string_view text, std::size_t max) {
   std::string out(bh::cut_text(text, max));
   std::replace_if(

@@ -1,5 +1,5 @@
-// Strictly parses the responses of the decision point. An invalid response means that the call is
-// rejected.
+// Strictly parses the responses of the decision point. An invalid response means that the call or
+// result is rejected.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>

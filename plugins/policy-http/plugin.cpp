@@ -1,5 +1,6 @@
 // Queries an external policy decision point for each call and, if configured, for results. If no
-// valid response arrives in time, the call is rejected. A response is cached for its time to live.
+// valid response arrives in time, the call or result is rejected. A response is cached for its time
+// to live.
 //
 // Runs on the reactor thread.
 #include <bulkhead/abi/ext/policy.h>

@@ -21,7 +21,7 @@ struct Call {
   // is the body and `name` is a tool.
   Event event = Event::request;
   bool to_server = false;  // direction of a notification
-  bool again = false;      // the call is evaluated again after an approval
+  bool again = false;      // the call was evaluated before (BH_REQUEST_AGAIN)
   bool approved = false;   // with `again`: these rules required the approval
   bool undecided = false;  // for results only: decide() was not called for the request
 

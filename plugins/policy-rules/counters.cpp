@@ -77,7 +77,7 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   if (count.per_ms == 0) return count.now;
   const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
-  // Because the share is rounded up, the count may be too high by one but is never too low.
+  // The share is rounded up, so that rounding never lets a call exceed the budget.
   const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
   const double before = static_cast<double>(count.before) * share;
   const auto whole = static_cast<std::uint64_t>(before);

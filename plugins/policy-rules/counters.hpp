@@ -3,7 +3,8 @@
 // If there are kMaxCounts counts and none has expired, a new count evicts a count by session or by
 // process, in the order of EvictionOrder. A client can always get a new count of these kinds in
 // another session or process, so it gains nothing from an eviction. Other counts are not evicted,
-// because that would renew the budget of a principal, server or tool.
+// because that would renew the budget of a principal, server or tool. If less than 1/16 of all
+// counts can be evicted, there is no room for a new count.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -84,7 +85,7 @@ class Counters {
 };
 
 // Adds the hosts of all http and https URLs in a string, in lower case. The string may be a URL or
-// contain URLs.
+// contain URLs. If the set already has 1,024 hosts, adds none.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
 // Adds the hosts from all strings and member names of a JSON value.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);

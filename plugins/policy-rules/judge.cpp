@@ -113,7 +113,7 @@ Match Judge::within(const Rule &rule, const Budget &budget) {
 // Returns true if the call was added to this count before it was approved. A budget that was loaded
 // while the approval was pending has not yet counted the call.
 bool Judge::is_counted(const std::string &key) const {
-  // If another policy required the approval, these rules had already allowed and counted the call.
+  // If these rules did not require the approval, they had already allowed and counted the call.
   if (!question_.call().approved) return true;
   const auto at = asked_.find(question_.call().exchange);
   return at != asked_.end() &&
@@ -210,7 +210,8 @@ void Judge::charge() {
 
 // Adds the size of a result to the byte budgets that apply to its target. decide() was not called
 // for its request, for example because the request is about a task. The arguments of the call that
-// created the task are not known, so a condition that depends on them is treated as true.
+// created the task are not known. If a condition depends on them, a byte budget with this condition
+// is charged, and a rule without a budget is skipped.
 void Judge::charge_undecided(const RuleSet &set, const Call &call, std::uint64_t bytes) {
   begin(Event::request, call);
   question_.hide_request();

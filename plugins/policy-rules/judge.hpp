@@ -87,8 +87,8 @@ class Judge {
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Returns true if the rules could allow a call to this target with some combination of arguments,
-  // session and time.
+  // Returns false if the rules block every call to this target, whatever its arguments, session and
+  // time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:

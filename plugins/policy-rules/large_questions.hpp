@@ -24,7 +24,8 @@ class LargeQuestions {
   // Limit on the total size of all pending messages.
   static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
-  // Reports the verdict for a message. Called on the reactor thread, once per accepted message.
+  // Reports the verdict for a message. Called on the reactor thread, once per accepted message
+  // unless stop() is called first.
   using Answer = std::function<void(std::uint64_t exchange, const Verdict &verdict)>;
   // Returns the current rules. If the rules change during an evaluation, the message is evaluated
   // again.

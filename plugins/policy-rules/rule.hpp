@@ -37,8 +37,9 @@ struct Rule {
   int priority = 0;
   bool warned = false;  // if the rule allows a call, the record contains a warning
   std::string reason;
-  std::optional<cel::Program> condition;  // if unset, the rule matches every message
-  std::uint64_t reads = 0;                // bits of the roots that the condition reads
+  // If unset, the rule matches every message, unless by_list is true.
+  std::optional<cel::Program> condition;
+  std::uint64_t reads = 0;  // bits of the roots that the condition reads
   // Prefixes that the server and tool names must have. They are checked before the condition is
   // evaluated. The condition owns the strings.
   std::vector<std::pair<Root, std::string_view>> begins;

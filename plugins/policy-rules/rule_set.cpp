@@ -81,7 +81,7 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
 }
 
 // Warns about a rule that reads members without first testing that they exist. Such a rule rejects
-// every message that lacks one of these members.
+// messages that lack one of these members, because its condition cannot be evaluated.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;

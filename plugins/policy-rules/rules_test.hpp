@@ -80,8 +80,8 @@ struct World {
 
   explicit World(const std::string &json) : set(good(json)) {}
 
-  // Formats a verdict as "allow", "block RULE", "rewrite RULE TEXT" and so on. The name of the
-  // default rule is omitted.
+  // Formats a verdict as "allow", "block RULE", "rewrite RULE TEXT" and so on. The prefix
+  // "security.rules.mcp." and the rule "default" are omitted.
   static std::string shown(const Verdict &verdict) {
     constexpr std::string_view kinds[] = {"?", "allow", "ask", "block", "rewrite"};
     std::string out(kinds[verdict.kind < 5 ? verdict.kind : 0]);

@@ -200,9 +200,9 @@ struct Authority {
   std::string host, port;
 };
 
-// Parses USER@HOST:PORT and drops USER. For a special scheme, an authority without a host is
-// invalid and is returned unchanged, because after dropping USER, the path would be parsed as the
-// host.
+// Parses USER@HOST:PORT and drops USER. For a special scheme other than "file", an authority
+// without a host is invalid. In this case, USER is kept, because otherwise the path would be parsed
+// as the host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);

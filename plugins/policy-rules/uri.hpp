@@ -11,9 +11,9 @@ namespace bulkhead::rules {
 // as a path. Idempotent.
 std::string normalized_uri(std::string_view uri);
 
-// Returns true for a path or a file URI with a ".." segment after the first '?' or '#'. A server
-// that does not remove the query and the fragment resolves it to another file than
-// normalized_uri().
+// Returns true for a path or a file URI with a ".." segment after the first '?' or '#'. If a server
+// does not remove the query and the fragment, it opens a different file than the one that
+// normalized_uri() names.
 bool is_ambiguous_uri(std::string_view uri);
 
 // Returns the host of an http or https URL, normalized like the host in normalized_uri(). Returns

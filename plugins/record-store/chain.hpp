@@ -64,8 +64,8 @@ class ChainedInsert {
   void integer(std::int64_t value);
   void text(std::string_view value);  // borrowed until finish() returns
   void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
-  // Returns SQLITE_DONE and updates *head if the row was inserted. Otherwise, no row was inserted,
-  // and *head is unchanged.
+  // Returns SQLITE_DONE and updates the seq and the hash of *head if the row was inserted.
+  // Otherwise, no row was inserted, and *head is unchanged.
   int finish(Head *head);
 
  private:

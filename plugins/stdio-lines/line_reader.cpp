@@ -8,7 +8,8 @@
 namespace stdio_lines {
 namespace {
 
-// A larger buffer is released after its line has been delivered, to save memory in idle lanes.
+// After its line has been delivered, a larger buffer is passed to the shared Scratch, which keeps
+// or frees it, to save memory in idle lanes.
 constexpr std::size_t small_buffer = 16u << 10;
 
 ssize_t read_some(int fd, char *to, std::size_t room) {

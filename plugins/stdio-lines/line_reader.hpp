@@ -40,7 +40,8 @@ class LineSink {
   // the call.
   virtual bool on_line(std::string_view line) = 0;
   // Called if a line exceeds max_line or memory allocation fails. `start` contains bytes of the
-  // line, usually its first ones. The rest of the line is skipped.
+  // line, usually its first ones, possibly followed by bytes of the next lines. The rest of the
+  // line is skipped.
   virtual bool on_too_long(std::string_view start) = 0;
   // Called after each read, before the lines are delivered.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }
@@ -63,7 +64,7 @@ class LineReader {
  public:
   static constexpr std::size_t max_read = 1u << 20;  // bytes per system call
 
-  // max_line is the maximum length of a line in bytes.
+  // max_line is the maximum length of a line in bytes, without the LF.
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
   // Reads available data up to about `budget` bytes, so that a busy peer cannot block the event
@@ -71,7 +72,8 @@ class LineReader {
   // arrives later is reported anyway.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
-  // Processes bytes that the caller has read. Returns false if the sink returned false.
+  // Processes bytes that the caller has read. Returns false if the sink returned false or memory
+  // allocation failed.
   bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
     return consume(data, scratch, sink);
   }
@@ -80,7 +82,7 @@ class LineReader {
   // that has already been read (at most max_read bytes) is kept.
   void pause() noexcept { paused_ = true; }
   // Delivers the kept lines. The sink may pause the reader again. Returns false if the sink
-  // returned false.
+  // returned false or memory allocation failed.
   bool resume(Scratch &scratch, LineSink &sink);
   // Skips all bytes up to the next newline. Used if the start of the current line was lost.
   void skip_line() noexcept { skipping_ = true; }

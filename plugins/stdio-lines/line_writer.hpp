@@ -33,18 +33,20 @@ class LineWriter {
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
   // Queues the concatenated parts and a newline as one line. CR and LF in the parts (pretty-printed
-  // JSON) become spaces. If the queue is full, returns false and queues nothing.
+  // JSON) become spaces. If the queue is full or memory allocation fails, returns false and queues
+  // nothing.
   bool add(std::span<const bh_str> parts) noexcept;
 
   // Queues `head` and the parts unchanged, for streams that are not split at newlines. If the queue
-  // is full, returns false and queues nothing.
+  // is full or memory allocation fails, returns false and queues nothing.
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
   Flush flush(int fd) noexcept;
 
-  // Combines add() and flush(), for large messages. If the queue can be flushed, the message is
-  // written directly from the caller's memory, and only the bytes that cannot be written at once
-  // are copied. *taken is false if the queue is full.
+  // Combines add() and flush(), for large messages. If the queue can be flushed and the message has
+  // at most 32 parts and no line breaks, it is written directly from the caller's memory, and only
+  // the bytes that cannot be written at once are copied. *taken is false if the message was
+  // rejected because the queue is full or memory allocation failed.
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;

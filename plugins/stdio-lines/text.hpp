@@ -7,8 +7,8 @@
 
 namespace stdio_lines {
 
-// Returns the text without terminal escape sequences. Control characters are replaced with spaces,
-// and invalid UTF-8 with '?'. The result is truncated to max_bytes at a character boundary.
+// Returns the text without terminal escape sequences. ASCII control characters are replaced with
+// spaces, and invalid UTF-8 with '?'. The result is truncated to max_bytes at a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
 // If a terminal escape sequence (ESC or U+009B) starts at i, returns the index after it. Otherwise,

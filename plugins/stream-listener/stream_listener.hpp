@@ -1,5 +1,6 @@
 // Accepts connections on a listening socket that the host provides. Connections are accepted in
-// batches. If the process has no free descriptors, accepting pauses. Runs on the reactor thread.
+// batches. If the system runs out of descriptors or memory, accepting pauses. Runs on the reactor
+// thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -15,7 +16,7 @@ namespace stream_listener {
 class StreamListener {
  public:
   static constexpr int batch = 64;                  // connections accepted per event loop iteration
-  static constexpr std::uint64_t pause_ms = 1'000;  // pause after "too many open files"
+  static constexpr std::uint64_t pause_ms = 1'000;  // pause after descriptors or memory ran out
 
   // Takes ownership of the descriptor of a new connection (non-blocking, close-on-exec). `peer` is
   // the address of the other side.

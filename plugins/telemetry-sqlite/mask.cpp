@@ -424,8 +424,8 @@ class Belonging {
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  // The nesting depth of the value in which everything (all_) or every string (list_) is secret, or
-  // 0 if there is none.
+  // depth_ is the current nesting depth. all_ and list_ are the depths of the value in which
+  // everything (all_) or every string (list_) is secret, or 0 if there is none.
   std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;

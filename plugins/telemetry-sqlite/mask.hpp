@@ -20,7 +20,8 @@ void mask_json(std::string *json, std::uint64_t *count);
 void mask_text(std::string *text, std::uint64_t *count);
 
 // Masks the last word of text that was truncated, because it may be part of a credential. The word
-// has at most 512 bytes, not counting escapes.
+// has at most 512 bytes, not counting escapes. If the text ends within the password of a URL, masks
+// the whole password.
 void mask_cut_end(std::string *text, std::uint64_t *count);
 
 bool is_secret_name(std::string_view member_name);

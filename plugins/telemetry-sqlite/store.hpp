@@ -72,8 +72,8 @@ class Store {
   void remember(const std::vector<Row> &rows);
   bool is_remembered(const Row &row) const;
 
-  // Syncs the committed rows to disk, signs them, and stores the signature as a checkpoint. Returns
-  // false if no file is open or one of these steps fails.
+  // Syncs the committed rows to disk, signs them, and stores the signature as a checkpoint. Does
+  // nothing if all rows are signed. Returns false if no file is open or one of these steps fails.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
   bool is_full();  // the current file has reached segment_bytes

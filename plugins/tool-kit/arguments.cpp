@@ -65,8 +65,8 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
   std::vector<std::string> texts_;
 };
 
-// Parses an integer in any form, such as 5.0 or 5e1. Returns false for fractions and for numbers
-// that are too large.
+// Parses a non-negative integer in any form, such as 5.0 or 5e1. Returns false for fractions,
+// negative numbers and numbers that are too large.
 bool whole_number(std::string_view text, std::uint64_t *out) {
   const char *end = text.data() + text.size();
   const auto whole = std::from_chars(text.data(), end, *out);

@@ -21,7 +21,7 @@ class Arguments {
   explicit Arguments(std::string_view json);
 
   // Each getter returns the fallback if the argument is missing or null. If the argument is
-  // invalid, the getter stores an error.
+  // invalid, the getter stores an error, and its result must be ignored.
   std::string text(std::string_view name, std::string_view fallback = {});
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);

@@ -28,8 +28,8 @@ class Pattern {
 
   // Returns true if the line contains a match. must_stop() is called at least every few tens of
   // milliseconds; if it returns true, the search stops and finds no match. If searching a line
-  // takes longer than that, the line is searched in parts, and only matches of up to 4 KiB (1 MiB
-  // for small patterns) are found. Thread-safe.
+  // could take longer than that, the line is searched in overlapping parts, and only matches of up
+  // to 4 KiB (1 MiB for small patterns) are certain to be found. Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 

@@ -18,9 +18,10 @@ struct SlowStarters {
 };
 
 // Translates `servers`, which must be a valid JSON array, to the array for
-// bh_host_control.replace_servers. Removes empty values (null, "", [], {}) and `auth`, converts
-// timeout_secs to timeout, and adds connect_timeout to servers with a slow command. Adds log lines
-// to *notes; they contain the names of servers and members, but no other values.
+// bh_host_control.replace_servers. Removes empty values (null, "", [], {}; but not an empty name)
+// and `auth`, converts timeout_secs to timeout, adds connect_timeout to servers with a slow
+// command, and skips elements that are not objects. Adds log lines to *notes; they contain the
+// names of servers and members, but no other values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

@@ -14,7 +14,8 @@ std::string reply(std::uint64_t id, std::string_view member, std::string_view va
 // Returns {"id":id,"error":"text"}.
 std::string error_reply(std::uint64_t id, std::string_view text);
 
-// Returns the item kind (BH_LIST_...) of a list method, or 0 for other methods.
+// Returns the item kind (BH_LIST_...) of list_tools, list_resources and list_prompts, or 0 for
+// other methods.
 std::uint32_t listed_kind(Method method) noexcept;
 
 // Returns the reply to list_servers. `listed` is the array from bh_host_control.list_servers.

@@ -150,7 +150,8 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// Returns false if no data is available or the end of the file has been reached.
+// Returns true if more data may be available. Returns false after a short read, at the end of the
+// input, or if the stream has become unreadable.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -303,8 +304,8 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Stops reading and closes the session. Any queued output is written by the watch's callback or by
-// stop().
+// Stops reading and closes the session. Queued output is still written, by turn_end(), the output
+// watch's callback or stop().
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;

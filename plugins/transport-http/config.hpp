@@ -58,6 +58,7 @@ std::string to_text(const sockaddr_storage &address);
 std::string peer_text(int fd, const sockaddr_storage &address);
 // Returns a binary key that identifies the owner of a connection, so that capacity can be shared
 // fairly: the IPv4 address without the port, the IPv6 /64 network, or the user of a Unix socket.
+// All loopback addresses have the same key.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

@@ -251,7 +251,7 @@ std::uint64_t Connection::check(std::uint64_t now_ns) {
       next = since_ns_ + (timed_ || !served_ ? bounds_.request_ns : bounds_.keep_alive_ns);
       if (next > now_ns) break;
       if (!timed_) {
-        doom();  // an idle connection
+        doom();  // idle, or nothing was ever received
         return UINT64_MAX;
       }
       mode_ = Mode::busy;

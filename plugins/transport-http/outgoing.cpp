@@ -144,7 +144,8 @@ void Server::replay_held(Session &session) {
 }
 
 // Converts a slow response to an event stream. Proxies can then see that the connection is alive,
-// and the client can resume the stream.
+// and the client can resume the stream. If the response is already an event stream, sends a
+// comment.
 void Server::on_quiet(Connection &c) {
   if (c.attached.role == Attachment::Role::sessionless) {
     if (!c.streaming()) begin_events(c, {}, nullptr);

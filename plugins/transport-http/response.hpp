@@ -1,4 +1,5 @@
-// Writes HTTP responses and server-sent events to a connection, each with a single system call.
+// Writes HTTP responses and server-sent events to a connection, each with a single system call
+// unless the socket's buffer is full.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct Event {
 
 // Starts an event stream. If `prime` is not null, also sends an empty event, whose ID allows the
 // client to resume the stream. `extra` contains additional header lines, each terminated by CR LF.
+// Returns false if the connection must be destroyed, like the functions below.
 bool begin_events(Connection &connection, std::string_view extra, const Event *prime);
 // Sends one event. If `last` is true, also ends the stream, as end_events() does.
 bool send_event(Connection &connection, const Event &event, bool last = false);

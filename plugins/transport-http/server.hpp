@@ -5,9 +5,9 @@
 //   sessionless.cpp requests without a session
 //   outgoing.cpp    messages from the host
 //
-// The plugin calls the host (deliver, session_close ...) only in its own reactor events, never
-// inside send(). Effects of send() on connections and sessions are handled later, in settle(). Runs
-// on the reactor thread.
+// The plugin calls the host's transport functions (deliver, session_close ...) only in its own
+// reactor events and in stop(), never inside send(). Connections and sessions that end because of
+// send() are removed later, in settle(). Runs on the reactor thread.
 #pragma once
 
 #include <memory>

@@ -333,7 +333,7 @@ void TransportStdio::session_ended(bh_session session, bh_str) {
   session_ = 0;
   input_open_ = false;
   host_.unwatch(in_watch_);
-  // Any queued output is written by the watch's callback or by stop().
+  // Queued output is still written, by turn_end(), the output watch's callback or stop().
   finish();
 }
 

@@ -73,8 +73,8 @@ bool parse_handoff(std::string_view text, Address *out);
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
 // Returns "cid:3" for a vsock peer or "uid:1000" for a peer on a Unix socket, and sets *id to the
-// number. The kernel maps users from outside the user namespace to 65534; for them, the result is
-// "uid:unknown", and *id is set to unknown_id.
+// number. The kernel maps users from outside the user namespace to 65534. For them, and if the
+// credentials cannot be read, the result is "uid:unknown", and *id is set to unknown_id.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -345,9 +345,9 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles a message that expects no response and must not reach the host: an offer of
-// server-initiated messages, an unexpected response, or a malformed message. Returns false if the
-// host must receive the message.
+// Handles a message that must not reach the host: an offer of server-initiated messages, an
+// unexpected response, or a request or malformed message in a notification frame. Returns false if
+// the host must receive the message.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
@@ -430,8 +430,9 @@ bool Connection::full() const noexcept {
 }
 
 // The host limits how many requests of a session are in flight. Additional requests are queued
-// here. If the queue reaches its limit, reading pauses. Responses to server-initiated requests are
-// delivered before queued requests, because an in-flight request may depend on them.
+// here. If the queue reaches its limit, reading pauses. Messages in notification frames are
+// delivered before queued requests, because they may be responses to server-initiated requests on
+// which an in-flight request depends.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
@@ -457,7 +458,8 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// If `awaited` is true, the guest expects a response on `stream`. It may be an empty frame.
+// If `awaited` is true, the guest expects a response on `stream`. The response may be an empty
+// frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;

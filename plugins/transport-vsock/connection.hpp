@@ -70,10 +70,10 @@ class Connection final : private stdio_lines::LineSink {
   static constexpr std::size_t max_line = 1u << 20;     // limit in bytes for the line protocol
   static constexpr std::size_t max_names = 256;         // limit for processes on one connection
   static constexpr std::size_t pause_bytes = 1u << 20;  // queued output that pauses reading
-  // The connection is closed if its queued output exceeds this limit. With a local_token, the limit
-  // is write_queue_bytes instead.
+  // The connection is closed if its queued output exceeds this limit or limits.write_queue_bytes.
+  // With a local_token, only limits.write_queue_bytes applies.
   static constexpr std::size_t max_waiting = 8u << 20;
-  // Reading pauses if the total size of waiting requests exceeds this limit.
+  // Reading pauses if the total size of waiting requests reaches this limit.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
   // Takes ownership of the descriptor. `peer` is the name of the peer, such as "cid:3".
@@ -169,8 +169,9 @@ class Connection final : private stdio_lines::LineSink {
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
   std::size_t name_ = 0;  // index in names_ of the sender of the current message
-  // During protocol detection, the time of the first byte or of the end of the metadata line. While
-  // output is blocked, the time at which some output was last written.
+  // During protocol detection, the time at which the connection was opened or the first byte after
+  // the metadata line was received. While output is blocked, the time at which some output was last
+  // written.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
   std::string undecided_;        // bytes received during protocol detection

@@ -114,8 +114,8 @@ bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-// A linear search is sufficient: there are at most a few hundred connections, and the search runs
-// once per connection.
+// A linear search is sufficient: there are rarely more than a few hundred connections, and the
+// search runs once per connection.
 std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
   for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;

@@ -29,7 +29,7 @@ class GuestDialer {
   // `reply_ms` is the time-out for the monitor's response.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
   // Must be called when the connection that was passed to `connected` has been closed. Connects
-  // again.
+  // again after a pause.
   void connection_ended();
   void stop() noexcept;
 

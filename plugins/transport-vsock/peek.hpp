@@ -11,7 +11,7 @@
 namespace transport_vsock {
 
 enum class Envelope : std::uint8_t {
-  unreadable,  // not a JSON object
+  unreadable,  // not a JSON object, or one with neither `method` nor `id`
   request,     // has `method` and `id`
   notification,
   response,  // has `id` and no `method`
@@ -22,7 +22,8 @@ inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex
 Envelope peek(std::string_view message);
 
 // Returns the `id` member of a JSON object, in JSON ("7", "\"a\""). Returns an empty string if
-// there is no such member. The object may be split into several parts.
+// there is no such member, or if it is longer than 1,024 bytes. The object may be split into
+// several parts.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

@@ -25,7 +25,7 @@ struct Sniffed {
 inline constexpr std::size_t max_undecided = 512 + 6;
 
 // `in` must contain all bytes received so far. The metadata line is optional. A result other than
-// `more` is final. A longer frame than `max_frame` bytes is not a frame.
+// `more` is final. A frame whose total length exceeds `max_frame` is not recognized as a frame.
 Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes,
               std::size_t max_frame);
 

@@ -4,8 +4,9 @@
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
 // write_timeout_ms for guests that do not read.
 //
-// The plugin calls the host only in its own reactor events, never inside send(). Runs on the
-// reactor thread, unless bh_transport specifies another thread for a function.
+// The plugin delivers messages and closes sessions only in its own reactor events and in stop(),
+// never inside send(). Runs on the reactor thread, unless bh_transport specifies another thread for
+// a function.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

@@ -2,8 +2,8 @@
 # alone.sh SDK_DIR: checks that every SDK header can be included first.
 #  - Each header must compile alone as C++20 (and as C11 if its name ends in .h) with every
 #    installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX.
-#  - Each header must include the standard headers for all names that it uses. Compiling does not
-#    prove this, because standard headers include others, which differ between library versions.
+#  - Each .hpp header must include the standard headers for all names that it uses. Compiling does
+#    not prove this, because standard headers include others, which differ between library versions.
 set -euo pipefail
 cd "$1"
 # The installed package has all headers in one folder.

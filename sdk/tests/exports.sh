@@ -1,6 +1,6 @@
 #!/bin/sh
 # exports.sh NM PLUGIN_DIR...: checks that every plugin exports only its entry function, and has no
-# STB_GNU_UNIQUE symbol, which would keep the plugin mapped.
+# STB_GNU_UNIQUE symbol, which would keep the plugin mapped. Each plugin must also have a manifest.
 set -eu
 nm=$1
 shift

@@ -6,7 +6,8 @@ cd "$1"
 rooms=$(cd core && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | paste -sd '|' -)
 found=$(grep -rnE --include='*.c' --include='*.h' --include='*.cpp' --include='*.hpp' \
   "#[[:space:]]*include[[:space:]]*[<\"](\.\./)*(core|host|$rooms)/" plugins sdk examples/plugins || true)
-# "bulkhead/" followed by a folder name of core/ is a header of the SDK.
+# A path such as "bulkhead/FOLDER/..." does not match: it is a header of the SDK, even if core/ has
+# a folder with the same name.
 if [ -n "$found" ]; then
   echo "These include what is not in the SDK:"
   echo "$found"

@@ -1,7 +1,7 @@
 // A tools plugin whose calls, except those to `which`, complete only after its process has received
-// SIGUSR1, so that tests control when they complete. Every result contains HELD_VERSION, which
-// identifies the build of the plugin. When a call to hold_secret is released, the plugin stores a
-// secret, reads it back and returns it.
+// SIGUSR1, so that tests control when they complete. Results contain HELD_VERSION, which identifies
+// the build of the plugin. When a call to hold_secret is released, the plugin stores HELD_VERSION
+// as a secret, reads it back and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>

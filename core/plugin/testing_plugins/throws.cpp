@@ -1,4 +1,4 @@
-// A plugin whose init throws an exception, which the ABI forbids.
+// A plugin whose init and create throw exceptions, which the ABI forbids.
 #include <cstdint>
 #include <stdexcept>
 

@@ -155,7 +155,8 @@ std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string
   return out;
 }
 
-// Sets the modes of unwritable folders after their contents have been restored.
+// Sets the final modes of folders after their contents have been restored. put_folder() has already
+// set the modes of folders whose owner has all permissions.
 void close_folders(const Workspace &workspace, const std::vector<const Entry *> &wanted) {
   for (auto e = wanted.rbegin(); e != wanted.rend(); ++e) {
     if ((*e)->kind != Kind::folder || ((*e)->mode & 0700) == 0700) continue;

@@ -176,8 +176,8 @@ std::optional<Manifest> SnapshotStore::load(unsigned slot) const {
   return out;
 }
 
-// Takes the exclusive file lock and removes leftovers of killed processes. Must be called before
-// any change. Has no effect if this object already holds the lock.
+// Takes the exclusive file lock and removes leftovers of killed processes and of failed changes.
+// Must be called before any change. Has no effect if acquired_ is set.
 bool SnapshotStore::acquire(std::string *problem) {
   if (acquired_) return true;
   lock_ = Workspace::open_below(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);

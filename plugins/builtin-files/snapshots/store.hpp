@@ -48,7 +48,8 @@ class SnapshotStore {
   bool before_changes() const noexcept { return config_.before_changes; }
   std::uint64_t max_file_bytes() const noexcept { return config_.max_file_bytes; }
 
-  // Returns the heads of all snapshots, newest first. Snapshots whose head is damaged are omitted.
+  // Returns the heads of all snapshots, newest first. Omits snapshots whose head is damaged, and
+  // sources of compacted snapshots.
   std::vector<Head> heads() const;
   // Returns nullopt if the slot is empty or the snapshot is damaged.
   std::optional<Manifest> load(unsigned slot) const;
@@ -96,7 +97,7 @@ class SnapshotStore {
   Fd folder_;
   Fd lock_;
   Objects objects_;
-  bool acquired_ = false;            // set by acquire()
+  bool acquired_ = false;            // set by acquire(); cleared if unused objects may remain
   std::uint64_t used_ = 0;           // total size of objects and manifests in bytes
   const Entries *making_ = nullptr;  // entries whose objects must not be removed
 };

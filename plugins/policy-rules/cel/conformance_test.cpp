@@ -6,7 +6,7 @@
 //   !unsupported: not supported (docs/cel.md), so it must be rejected at load;
 //   !differs: the result intentionally differs from the conformance suite (docs/cel.md).
 // A line `name = EXPRESSION` binds a variable of type dyn for the following lines. A line `---`
-// removes all variables. `#` starts a comment.
+// removes all variables. A line that starts with `#` is a comment.
 #include <catch2/catch.hpp>
 
 #include <cmath>

@@ -99,11 +99,12 @@ class Context {
 };
 
 // Compares two values as CEL's == does. Numbers of different types are compared by value. Other
-// values of different types are unequal.
+// values of different types are unequal. If the budget is exceeded, stops the evaluation and
+// returns false.
 bool equal(Context &context, const Value &a, const Value &b, unsigned depth = 0);
 
 // Compares two values as CEL's < does. Returns kUnordered if a value is NaN, and kIncomparable if
-// the types have no order.
+// the types have no order or the budget is exceeded.
 enum Order : std::int8_t { kLess = -1, kSame = 0, kGreater = 1, kUnordered = 2, kIncomparable = 3 };
 Order order(Context &context, const Value &a, const Value &b);
 

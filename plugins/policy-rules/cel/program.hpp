@@ -69,8 +69,8 @@ class Program {
   // comparison is false. The program owns the strings.
   struct Demand {
     std::uint32_t slot = 0;
-    std::vector<std::string_view> texts;  // unless prefix is set, it must equal one of these
-    bool prefix = false;                  // the variable must start with texts[0]
+    std::vector<std::string_view> texts;  // the variable must equal one of these
+    bool prefix = false;                  // instead, the variable must start with texts[0]
   };
   std::vector<Demand> demands() const;
 

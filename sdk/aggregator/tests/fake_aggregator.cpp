@@ -1,6 +1,7 @@
 // A scripted aggregator for testing the client. Its behaviour depends on the name of the called
 // tool: "echo" returns the arguments, "defined" returns the definitions, "hang" never replies,
-// "die" exits, "garble" replies in an unknown format, "later" replies after the next call.
+// "die" exits, "garble" replies in an unknown format, "later" replies after the next call has been
+// answered.
 #include <unistd.h>
 #include <bulkhead-aggregator/frames.hpp>
 

@@ -138,8 +138,8 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // The child would inherit this program's blocked and ignored signals. It starts with no blocked
-    // signals, and with the default action for SIGPIPE.
+    // Otherwise, the child would inherit this program's blocked and ignored signals. With these
+    // attributes, it starts with no blocked signals and with the default action for SIGPIPE.
     sigset_t none, pipe;
     ::sigemptyset(&none);
     ::sigemptyset(&pipe);

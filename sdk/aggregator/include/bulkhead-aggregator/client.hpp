@@ -61,7 +61,7 @@ struct Reply {
     refused,   // the aggregator replied with an error
     not_sent,  // not executed, because it could not be sent
     lost,      // sent, but the process exited; the request may have been executed
-    late,      // sent, but no reply arrived in time; the request may have been executed
+    late,      // no reply arrived in time; the request may have been, or may yet be, executed
     garbled    // the format of the reply is unknown
   };
   Kind kind = Kind::ok;
@@ -193,8 +193,7 @@ class Client {
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
-  // ---- functions that are called with the mutex locked
-  // --------------------------------------------------------------
+  // ---- functions that are called with the mutex locked ----------------------------------------
 
   bool enqueue(std::string_view method, std::string_view params, std::uint32_t timeout_ms,
                Callback *done, std::string *why) {
@@ -314,8 +313,7 @@ class Client {
     written_ = 0;
   }
 
-  // ---- functions of the client's thread
-  // -----------------------------------------------------------
+  // ---- functions of the client's thread -------------------------------------------------------
 
   void run() {
     sigset_t set;  // with SIGPIPE blocked, writing to an exited process fails with EPIPE

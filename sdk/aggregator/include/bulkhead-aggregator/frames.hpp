@@ -4,8 +4,8 @@
 //   MessagePack  a length (four bytes, most significant first), then one packed value of at most
 //                16 MiB; maps have string keys
 //
-// The first byte identifies the format: a valid length begins with a byte that is 0 or 1, whereas a
-// JSON text begins with a printable character.
+// The first byte that is not white space identifies the format: a valid length begins with a byte
+// that is 0 or 1, whereas a JSON text begins with a printable character.
 #pragma once
 
 #include <algorithm>

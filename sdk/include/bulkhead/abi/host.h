@@ -70,8 +70,8 @@ typedef struct bh_host_executor {
   bh_status (*timer_cancel)(void *ctx, bh_timer timer);
 
   /* Calls work(arg) on a thread of a limited pool, and then done(arg) on the reactor thread.
-   * After BH_OK, done is called exactly once, unless stop() has returned before. Returns
-   * BH_E_LIMIT if 256 jobs are queued. [any] */
+   * After BH_OK, done is called exactly once, or not at all once stop() has returned. Returns
+   * BH_E_LIMIT if 256 jobs are queued, and BH_STALE after stop(). [any] */
   bh_status (*run_blocking)(void *ctx, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 } bh_host_executor;
 
@@ -99,8 +99,7 @@ typedef struct bh_host_fd {
   bh_status (*unwatch)(void *ctx, bh_watch watch);
 } bh_host_fd;
 
-/* ---- bh.host.secrets/1: opaque bytes that the host stores (mode 0600, in its state folder)
- * ---- */
+/* ---- bh.host.secrets/1: opaque bytes in files of the host's state folder (mode 0600) --------- */
 #define BH_EXT_HOST_SECRETS "bh.host.secrets/1"
 
 typedef struct bh_host_secrets {
@@ -134,8 +133,7 @@ typedef struct bh_host_metrics {
   void (*add)(void *ctx, bh_metric metric, uint64_t n);
 } bh_host_metrics;
 
-/* ---- bh.host.store/1: a private folder of the instance ------------------------------------------
- */
+/* ---- bh.host.store/1: a private folder of the instance --------------------------------------- */
 #define BH_EXT_HOST_STORE "bh.host.store/1"
 
 typedef struct bh_host_store {

@@ -79,7 +79,7 @@ typedef struct bh_entry {
   /* Called after the last destroy of this load. [no-host] */
   void (*deinit)(void);
 
-  uint32_t count;
+  uint32_t count; /* number of plugins in the library, 1 to 64 */
   uint32_t reserved;
   /* Returns the descriptor with index i, or NULL if i >= count. Called before init. [any] */
   const bh_descriptor *(*descriptor)(uint32_t i);

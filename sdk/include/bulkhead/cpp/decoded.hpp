@@ -13,7 +13,7 @@
 
 namespace bh {
 
-// Thread-safe. If the text has no escape sequences, no memory is allocated, and the cost is two
+// Thread-safe. If the text has no escape sequences, of() allocates no memory and makes at most two
 // comparisons per byte.
 class Decoded {
  public:

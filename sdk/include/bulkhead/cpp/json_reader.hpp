@@ -326,11 +326,11 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
 
 }  // namespace detail
 
-// Returns true if `text` is valid UTF-8 and a JSON value that is nested no deeper than depth_bound.
-// Calls these functions of the sink, in the order of the text: begin_object, end_object,
-// begin_array, end_array, key(token), string(token), number(token) and word("true"|"false"|"null").
-// Tokens are slices of the text; strings include their quotes. If the text is invalid, the sink has
-// received the tokens before the error.
+// Returns true if `text` is valid UTF-8 and a JSON value that is nested no deeper than depth_bound
+// and max_depth. Calls these functions of the sink, in the order of the text: begin_object,
+// end_object, begin_array, end_array, key(token), string(token), number(token) and
+// word("true"|"false"|"null"). Tokens are slices of the text; strings include their quotes. If the
+// text is invalid, the sink has received the tokens before the error.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();

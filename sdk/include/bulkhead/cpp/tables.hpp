@@ -142,7 +142,7 @@ const bh_telemetry *telemetry_table() noexcept {
 // check_address(host, address), on_head(status, headers) and on_body(piece), which return a status,
 // and on_done(const bh_error *).
 //
-// If one of the first three throws, the request is cancelled.
+// If one of the first three throws, the request fails, and on_done() is called with an error.
 template <class P>
 const bh_http_handler *http_handler() noexcept {
   static const bh_http_handler table{

@@ -140,7 +140,8 @@ inline std::size_t count_characters(std::string_view text) noexcept {
 }
 
 // Returns the largest n <= limit such that truncating the text to n bytes does not split a
-// character. If the text is not UTF-8, returns the limit.
+// character. If the limit is beyond the end, returns the size of the text. If no character starts
+// at the limit or in the three bytes before it, the text is not UTF-8, and the limit is returned.
 constexpr std::size_t character_boundary(std::string_view text, std::size_t limit) noexcept {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;

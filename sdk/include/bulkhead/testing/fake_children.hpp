@@ -1,5 +1,6 @@
 // Implements bh.host.spawn/1 for FakeHost: starts child processes without a sandbox. Unlike a host,
-// spawn() waits for the start of the program, and signals are sent to the child's process group.
+// spawn() waits for the start of the program, and every signal is sent to the child's process
+// group.
 #pragma once
 
 #include <fcntl.h>

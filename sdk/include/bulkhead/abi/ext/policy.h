@@ -48,10 +48,11 @@ enum {
  * the JSON text of `params`, or of a response's `result` (empty if missing). `method` is the
  * method of the message. `name` is the tool during whose call the message was sent (empty if
  * unknown). `exchange` identifies this decision, and is not the number of a call. The verdict
- * ALLOW forwards the message; all other verdicts reject it. If a server-initiated request or its
- * response is rejected, the server receives an error. A rejected notification is dropped. A call
- * that waits for its client's input is decided only once. Notifications that the gateway handles
- * itself (list changes, cancellation) are not evaluated. */
+ * ALLOW forwards the message; all other verdicts reject it. A message with duplicate members in
+ * `arguments`, at any depth, is rejected first. If a server-initiated request or its response is
+ * rejected, the server receives an error. A rejected notification is dropped. A call that waits for
+ * its client's input is decided only once. Notifications that the gateway handles itself (list
+ * changes, cancellation) are not evaluated. */
 enum {
   BH_EVENT_CALL = 0,
   BH_EVENT_INPUT_REQUEST = 1,  /* from a server to its client: elicitation, sampling, roots */
@@ -144,8 +145,9 @@ typedef struct bh_policy {
                       bh_error *error);
 
   /* Evaluates a result. The verdict is BH_VERDICT_ALLOW, BLOCK, or REWRITE with the new JSON
-   * text of `result` in verdict.arguments. Returns BH_PENDING as decide() does. `result` is
-   * borrowed until this function returns. The call is never sent to the server again. [io] */
+   * text of `result` in verdict.arguments. A JSON-RPC error is evaluated as a result with isError,
+   * and cannot be rewritten. Returns BH_PENDING as decide() does. `result` is borrowed until this
+   * function returns. The call is never sent to the server again. [io] */
   bh_status (*observe)(void *self, const bh_policy_request *request, bh_str result, bh_verdict *out,
                        bh_error *error);
 

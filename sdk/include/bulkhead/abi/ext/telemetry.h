@@ -30,7 +30,7 @@ enum {
   BH_TELEMETRY_BLOCKS = 2, /* fail closed: reject calls while the queue of records is full */
   /* A call is sent to its server only after its intent has been committed, and a response to the
    * client only after its record has been committed; see bh_host_telemetry. Each wait is limited
-   * to BH_TELEMETRY_COMMIT_MS. */
+   * to BH_TELEMETRY_COMMIT_MS. Ignored without BH_TELEMETRY_EVENTS. */
   BH_TELEMETRY_COMMITS = 4,
   BH_TELEMETRY_EVENTS = 8, /* records of other kinds than BH_RECORD_CALL */
   /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` also has the arguments of calls that a
@@ -41,8 +41,9 @@ enum {
 
 enum { BH_TELEMETRY_COMMIT_MS = 10000 };
 
-/* The kinds of records. Kinds other than calls are sent only with BH_TELEMETRY_EVENTS, and
- * intents only with BH_TELEMETRY_COMMITS. A plugin must accept and ignore unknown kinds. */
+/* The kinds of records. Kinds other than calls are sent only with BH_TELEMETRY_EVENTS. Intents are
+ * recorded only if a telemetry plugin has BH_TELEMETRY_COMMITS. A plugin must accept and ignore
+ * unknown kinds. */
 enum {
   BH_RECORD_CALL = 0,     /* a completed request, or a notification, of a client */
   BH_RECORD_INTENT = 1,   /* a call that is about to be sent to its server */
@@ -60,7 +61,7 @@ enum {
 enum {
   BH_RECORD_WARNED = 1,       /* allowed by the policy with a warning */
   BH_RECORD_NOTIFICATION = 2, /* a notification, which has no response */
-  /* `request` was truncated, or is empty because memory was exhausted */
+  /* `request` was truncated, or is empty because too much text is waiting to be recorded */
   BH_RECORD_REQUEST_CUT = 4,
   BH_RECORD_RESPONSE_CUT = 8, /* the same for `response` */
   BH_RECORD_NOT_SENT = 16     /* since minor 2: rejected before it was sent to its server */

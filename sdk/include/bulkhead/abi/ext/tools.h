@@ -22,8 +22,9 @@ typedef struct bh_call_info {
   /* "tools/call", "resources/read" or "prompts/get"; with BH_TOOLS_SUBSCRIBE also
    * "resources/subscribe" and "resources/unsubscribe" */
   bh_str method;
-  bh_str name;          /* name of the tool or prompt, or URI of the resource; unescaped */
-  bh_str arguments;     /* JSON text of `arguments`, unchanged; empty if missing */
+  bh_str name; /* name of the tool or prompt, or URI of the resource; unescaped */
+  /* JSON text of `arguments`, perhaps rewritten by a policy; empty if missing */
+  bh_str arguments;
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 } bh_call_info;
 enum { BH_CALL_PROGRESS = 1 /* flag: the client requested progress */ };
@@ -31,8 +32,9 @@ enum { BH_CALL_PROGRESS = 1 /* flag: the client requested progress */ };
 /* Optional features of a plugin. */
 enum {
   /* The plugin supports "resources/subscribe" and "resources/unsubscribe", whose result is {}.
-   * Both are idempotent. The host counts the subscribers of a URI: the plugin receives only the
-   * first subscribe and the last unsubscribe. All subscriptions end with stop(). */
+   * Both are idempotent. The host counts the subscribers of a URI: after a subscribe has succeeded,
+   * the plugin receives no other subscribe for this URI, and only the last unsubscribe. All
+   * subscriptions end with stop(). */
   BH_TOOLS_SUBSCRIBE = 1
 };
 
@@ -53,8 +55,8 @@ typedef struct bh_tools {
 
   /* Returns the items of one kind as a JSON array, in the format of MCP's list methods. Returns
    * BH_E_UNSUPPORTED if the plugin has no such items, and BH_PENDING if they are not known yet;
-   * list_changed must follow. Called for each group of clients that has its own lane, and again
-   * after list_changed. [io] */
+   * list_changed must follow. All clients share one list. Called when the host first needs it, and
+   * again after list_changed. [io] */
   bh_status (*list)(void *self, uint32_t kind, bh_buf *out, bh_error *error);
 
   /* Executes a call. Returns BH_OK if complete() was called inside this function, and BH_PENDING

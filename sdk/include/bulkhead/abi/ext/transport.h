@@ -192,7 +192,7 @@ typedef struct bh_host_transport {
    * BH_OK: *out is set, even if the message is malformed; the response is then an error. A
    *   sessionless stream is open from now until its BH_OUT_ANSWER or stream_gone(), unless the kind
    *   is BH_DELIVERED_NOTHING. session_ended() is never called for such a stream: when the host
-   *   shuts down, it sends an error on each open stream.
+   *   shuts down, it sends a BH_OUT_ANSWER on each open stream.
    * BH_STALE: the session does not exist.
    * BH_E_SESSION_LOST: the message is sessionless but needs a session (initialize). It was neither
    *   answered nor recorded. Open a session and deliver the message in it.

@@ -63,8 +63,10 @@ typedef struct bh_host_control {
    * `item` is the item as sent by the server. `name` is the item's client-visible name, and
    * `original_name` the server's; for resources these are URIs, and for templates URI templates.
    * timeout_ms is omitted unless the profile sets it. Returns BH_STALE if the session does not
-   * exist, and BH_E_UNAVAILABLE if it is not initialized. Returns BH_WOULD_BLOCK while servers are
-   * connecting for the first time, up to limits.first_list_wait_ms; retry later. [io] */
+   * exist or belongs to another instance, BH_E_UNAVAILABLE if it is not initialized, and
+   * BH_E_INVALID if `kind` is unknown. Returns BH_WOULD_BLOCK while servers are connecting for the
+   * first time, up to limits.first_list_wait_ms, or while a policy filters the list; retry later.
+   * [io] */
   bh_status (*list_items)(void *ctx, bh_session session, uint32_t kind, bh_buf *out,
                           bh_error *error);
 } bh_host_control;

@@ -33,14 +33,15 @@ typedef struct bh_http_handler {
   bh_status (*check_address)(void *user, bh_str host, bh_str address, uint32_t port);
 
   /* Called with the status and headers of the final response (1xx responses, and redirects that
-   * are followed, are dropped). An error cancels the request. [io] */
+   * are followed, are dropped). An error ends the request: on_done follows with
+   * BH_E_CANCELLED. [io] */
   bh_status (*on_head)(void *user, uint32_t status, const bh_http_header *headers, uint32_t n,
                        bh_str effective_url);
 
-  /* Called with a piece of the decoded body. An error cancels the request. [io] */
+  /* Called with a piece of the decoded body. An error ends the request, as in on_head. [io] */
   bh_status (*on_body)(void *user, bh_str piece);
 
-  /* Called exactly once when the request is complete or has failed, unless it was cancelled.
+  /* Called exactly once when the request is complete or has failed, unless cancel() was called.
    * `error` is NULL if the whole body was received. [io] */
   void (*on_done)(void *user, const bh_error *error);
 } bh_http_handler;

@@ -45,7 +45,7 @@ typedef struct bh_host_resume {
    * earlier process left unsettled, bh_transport.send is called with an error on the request's
    * stream, after this function has returned. Only one session can be carried at a time. Returns
    * BH_E_UNSUPPORTED if this host does not support session resumption, or if another session is
-   * carried. [io] */
+   * carried, and BH_E_LIMIT and BH_E_UNAVAILABLE as session_open does. [io] */
   bh_status (*carry)(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *before,
                      bh_error *error);
 
@@ -60,8 +60,8 @@ typedef struct bh_host_resume {
 
   /* Stores input of a carried client that was read but not delivered, for the next process. If
    * `more` is 1, the input is appended to the stored input; if `more` is 0, the input replaces it.
-   * The input is copied. The limit is 256 KiB; if it is exceeded, returns BH_E_LIMIT and
-   * stores nothing. [io] */
+   * The input is copied. The limit for the stored input is 256 KiB; if it would be exceeded, all
+   * stored input is removed, and BH_E_LIMIT is returned. [io] */
   bh_status (*keep)(void *ctx, bh_session session, bh_str bytes, int32_t more);
 
   /* Reports that the first n bytes of the stored input are about to be delivered. The host

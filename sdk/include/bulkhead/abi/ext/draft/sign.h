@@ -34,8 +34,9 @@ typedef struct bh_host_sign {
 
   /* Signs a statement and sets *out. The statement must be printable ASCII of at most
    * BH_SIGN_MOST_BYTES. May block for several seconds, so it must not be called on the reactor
-   * thread. Returns BH_E_UNAVAILABLE if there was no response (retry later), and BH_E_DENIED if
-   * a later position, or this position with another HASH, has already been signed. [any] */
+   * thread. Returns BH_E_UNAVAILABLE if there was no response, and BH_E_LIMIT if signatures are
+   * requested too often or the host is busy (retry later in both cases). Returns BH_E_DENIED if a
+   * later position, or this position with another HASH, has already been signed. [any] */
   bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
 } bh_host_sign;
 
