@@ -155,7 +155,7 @@ Result<std::unique_ptr<Poller>> Poller::create() {
 }
 
 bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
-  struct stat about {};
+  struct stat about{};
   if (::fstat(fd, &about) != 0) return BH_E_IO;
   if (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) return BH_E_UNSUPPORTED;
   auto w = std::make_unique<State::Watched>(handle, state_->io);
