@@ -41,7 +41,8 @@ TEST_CASE("a call is rejected if a rule reads a definition that programs read di
        {R"("annotations":{"destructiveHint":true,"destructiveHint":false})",
         R"("description":"EVIL","inputSchema":{"type":"object","type":"object"})"}) {
     INFO(members);
-    c.definition = std::string(R"({"name":"x",)") + members + "}";
+    const std::string definition = std::string(R"({"name":"x",)") + members + "}";
+    c.definition = definition;
     CHECK(w.decide(c) == "block security.mcp.evaluation_error");
   }
   c.definition = R"({"name":"x","annotations":{"destructiveHint":false},"description":"good"})";
