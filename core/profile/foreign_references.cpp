@@ -10,7 +10,11 @@
 namespace bulkhead::profiles {
 namespace {
 
-constexpr std::string_view kOrImport = ", or import the file with `bulkhead import`";
+// `bulkhead import` reads the files of the clients that use these references.
+constexpr std::string_view kGeminiImport =
+    "; `bulkhead import` converts servers in Gemini CLI's settings";
+constexpr std::string_view kEditorImport =
+    "; `bulkhead import --folder` converts servers in .vscode/mcp.json";
 
 // Returns NAME if the value is $NAME, and an empty view otherwise.
 std::string_view dollar_name(std::string_view value) {
@@ -67,9 +71,9 @@ class ForeignFinder {
   void literal(const Node &value, const std::string &path) {
     const std::string_view name = editor_variable(value.text);
     if (value.kind != Kind::string || name.empty()) return;
-    add(value, path,
-        '`' + std::string(name) + "` is not a reference here; write the path itself" +
-            std::string(kOrImport));
+    std::string what = '`' + std::string(name) + "` is not a reference here; write the path itself";
+    if (name == "${workspaceFolder}") what += kEditorImport;
+    add(value, path, std::move(what));
   }
 
   void dollar(const Node &value, const std::string &path, bool expands) {
@@ -81,7 +85,7 @@ class ForeignFinder {
     // The name is not quoted: the value may be a password that begins with "$".
     std::string what = "`$NAME` is not a reference here; ";
     if (expands) {
-      what += "write `${NAME}`" + std::string(kOrImport);
+      what += "write `${NAME}`" + std::string(kGeminiImport);
     } else {
       what +=
           "references in args are not expanded: write the value itself, or pass it in env as "

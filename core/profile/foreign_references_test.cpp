@@ -26,7 +26,7 @@ std::vector<std::string> foreign_in(const std::string &json) {
 }  // namespace
 
 TEST_CASE("Gemini's $NAME is reported with the remedy, wherever a value consists of it") {
-  const std::string import = ", or import the file with `bulkhead import`";
+  const std::string import = "; `bulkhead import` converts servers in Gemini CLI's settings";
   CHECK(foreign_in(R"({"httpUrl": "$URL_OF", "headers": {"Authorization": "Bearer $TICKS_TOKEN"},
                        "env": {"K": "$KEY_1"}})") ==
         std::vector<std::string>{
@@ -49,8 +49,11 @@ TEST_CASE("VS Code's variables are reported where they are not expanded") {
   CHECK(
       foreign_in(R"({"args": ["${workspaceFolder}"]})") ==
       std::vector<std::string>{
-          "args[0]: `${workspaceFolder}` is not a reference here; write the path itself, or import "
-          "the file with `bulkhead import`"});
+          "args[0]: `${workspaceFolder}` is not a reference here; write the path itself; `bulkhead "
+          "import --folder` converts servers in .vscode/mcp.json"});
+  CHECK(foreign_in(R"({"cwd": "${userHome}"})") ==
+        std::vector<std::string>{
+            "cwd: `${userHome}` is not a reference here; write the path itself"});
 }
 
 TEST_CASE("other values with dollar signs are not reported, because they may be passwords") {

@@ -98,8 +98,8 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// A row for a key that is one of several strings. The member may have any type to which Word::value
-// can be converted.
+// A row for a key whose value must be one of several strings. The member may have any type to which
+// Word::value can be converted.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};

@@ -34,8 +34,8 @@ bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// Appends a word without spaces and masks credentials in it. Examples:
-// "https://user:password@host/?token=x", "--api-key=x".
+// Masks the credentials in a word and appends the result. The word may contain spaces if it was
+// percent-encoded. Examples of words: "https://user:password@host/?token=x", "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {

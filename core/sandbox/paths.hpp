@@ -63,7 +63,8 @@ class KnownPlaces {
   // Clears the cache if it has expired or is full. Must be called before a sandbox view is planned.
   void refresh(std::uint64_t now_ns);
   // Returns the same result as real_path(), possibly from the cache. `path` must be absolute and
-  // must not contain "." or "..". Caches nothing once the budget is exceeded.
+  // must not contain "." or "..". A result is not cached if a walk with this budget or, without a
+  // budget, this look-up was given up (PathWalk::given_up).
   std::string real(const std::string &path, WalkBudget *budget = nullptr);
 
  private:

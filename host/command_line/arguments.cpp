@@ -418,12 +418,13 @@ void add_others(CLI::App &app, Arguments &to) {
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write, the servers are added to the profile. Servers that are already in the\n"
-      "profile are not changed. Clients that still start the same servers themselves are listed\n"
-      "with their files. Each added server is started once, as with `bulkhead warm`, so the first\n"
-      "client does not wait for a download. With --json or --folder, no server is started: files\n"
-      "in the working directory may come from a repository, so review the profile before you use\n"
-      "it.");
+      "With --write, the servers are added to the profile. Without --force, servers that are\n"
+      "already in the profile are not changed. Clients that still start the same servers\n"
+      "themselves are listed with their files. Each added or replaced server is started once, as\n"
+      "with `bulkhead warm`, so the first client does not wait for a download. With --json,\n"
+      "--no-warm or --folder, no server is started. Files in the working directory may come from "
+      "a\n"
+      "repository, so after --folder, review the profile before you use it.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
   auto *show =
       add_command(*profile, to, "show", "Print the effective configuration; secrets are masked",

@@ -36,8 +36,8 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   flag("rejected_arguments", &out->rejected_arguments);
   if (out->rejected_arguments && !out->texts) {
     return invalid(
-        "rejected_arguments = true records texts, and texts = false records none; remove one of "
-        "them");
+        "rejected_arguments = true requires texts = true, because arguments are not recorded with "
+        "texts = false; remove one of the two settings");
   }
   number("flush_ms", &out->flush_ms);
   number("checkpoint_rows", &out->checkpoint_rows);

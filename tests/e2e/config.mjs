@@ -39,8 +39,8 @@ test("references in a client's own syntax are reported by doctor and serve, with
   const profile = { mcpServers: {
     ticks: { httpUrl: 'http://127.0.0.1:9/', headers: { Authorization: 'Bearer $TICKS_TOKEN' } },
     code: { ...fake('--tool', 'x'), args: ['--tool', '${workspaceFolder}/x'] } } };
-  const notes = [/headers\.Authorization: `\$NAME` is not a reference here; write `\$\{NAME\}`, or import the file with `bulkhead import`/,
-    /args\[1\]: `\$\{workspaceFolder\}` is not a reference here; write the path itself, or import the file with `bulkhead import`/];
+  const notes = [/headers\.Authorization: `\$NAME` is not a reference here; write `\$\{NAME\}`; `bulkhead import` converts servers in Gemini CLI's settings/,
+    /args\[1\]: `\$\{workspaceFolder\}` is not a reference here; write the path itself; `bulkhead import --folder` converts servers in \.vscode\/mcp\.json/];
   const done = runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile });
   const found = JSON.parse(done.stdout).filter((one) => one.result === 'warn').map((one) => one.text);
   const gateway = await t.gateway(profile);
