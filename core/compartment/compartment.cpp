@@ -139,12 +139,12 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
-    if (checked.contains(use.plugin)) return;
+    if (checked.contains(library_of(use))) return;
     LoadOptions options;
     options.dirs = slice.profile.plugin_dirs;
-    options.sha256 = use.sha256;
-    if (auto library = Library::check(use.plugin, options)) {
-      checked.emplace(use.plugin, std::move(*library));
+    options.sha256 = digest_of(use);
+    if (auto library = Library::check(library_of(use), options)) {
+      checked.emplace(library_of(use), std::move(*library));
     }
   };
   for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);

@@ -75,7 +75,7 @@ void Policies::record(const std::vector<std::string> &changes) const {
   for (const std::string &line : changes) changed += (changed.empty() ? "" : ", ") + line;
   bh::json::append_member(&detail, "policies", policies);
   bh::json::append_member(&detail, "changes", changed);
-  core_.route().records.recorder.policy(detail + '}');
+  core_.route().records.recorder.gateway_event(BH_RECORD_POLICY, detail + '}');
 }
 
 // The watch starts a thread, so it is created only if at least one policy in this process receives

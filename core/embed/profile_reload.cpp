@@ -72,6 +72,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   views_outdated_ = outdated;
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
+  record_files(next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
   // When a plugin changes its servers, apply() receives the current profile, so the pins cannot
   // differ.
@@ -132,6 +133,17 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
     report->needs_restart.push_back(std::move(line));
   }
   report->files = changed_files(core_.profile.tools, next->tools);
+}
+
+// Records which tools plugins get another file.
+void ProfileReload::record_files(const Profile &next) const {
+  for (const PluginUse *use : with_changed_files(core_.profile.tools, next.tools)) {
+    std::string detail = "{";
+    bh::json::append_member(&detail, "plugin", "tools." + use->id);
+    bh::json::append_member(&detail, "change",
+                            use->file.change.empty() ? "file changed" : use->file.change);
+    core_.route().records.recorder.gateway_event(BH_RECORD_PLUGIN, detail + '}');
+  }
 }
 
 // Sets the policy mark of `next`. If the report says that a policy change needs a restart, the mark

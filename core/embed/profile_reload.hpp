@@ -28,6 +28,7 @@ class ProfileReload {
   struct NextTools;
 
   void use_tool_files(Profile *next, ApplyReport *report) const;
+  void record_files(const Profile &next) const;
   void use_policy_mark(Profile *next, ApplyReport *report) const;
   Result<void> load_tools(const Profile &next, NextTools *out);
   void exchange_servers(std::vector<ServerDef> servers, NextTools tools, ApplyReport *report);

@@ -65,14 +65,14 @@ Result<std::unique_ptr<Instance>> PluginRuntime::create(PluginPart &part) {
   LoadOptions load;
   load.dirs = profile_.plugin_dirs;
   load.init_timeout_ms = profile_.limits.plugin_init_ms;
-  load.sha256 = part.use.sha256;
+  load.sha256 = digest_of(part.use);
   const auto &linked = options_.static_plugins;
   const auto entry = std::find_if(linked.begin(), linked.end(), [&](const auto &plugin) {
     return plugin.first == part.use.plugin;
   });
   auto library = entry != linked.end()
                      ? Library::from_entry(part.use.plugin, entry->second, nullptr, load)
-                     : load_library(part.use.plugin, options_.checked_plugins, load);
+                     : load_library(library_of(part.use), options_.checked_plugins, load);
   if (!library) return std::unexpected(library.error());
   auto instance = Instance::create(part.use.id, std::move(*library), context_, &part);
   if (!instance) return instance;

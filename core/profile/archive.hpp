@@ -113,8 +113,8 @@ void archive(Ar &ar, Limits &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginFile &v) {
-  auto &[mark, exclusive] = v;
-  ar(mark, exclusive);
+  auto &[mark, exclusive, path, sha256, change] = v;
+  ar(mark, exclusive, path, sha256, change);
 }
 
 template <class Ar>

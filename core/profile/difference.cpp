@@ -46,7 +46,7 @@ const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &
 
 // A file that cannot be read (empty mark) does not count as changed.
 bool file_differs(const PluginFile &was, const PluginFile &is) {
-  return !is.mark.empty() && was.mark != is.mark;
+  return was.path != is.path || (!is.mark.empty() && was.mark != is.mark);
 }
 
 // Returns false if no plugin instance has a mark, which means that the caller has not checked the
@@ -74,6 +74,10 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
       out->push_back("tools." + use.id + std::string(file_lost));
     }
     use.file = was->file;
+    if (use.sha256.empty()) continue;
+    // The profile pins another file now, so the plugin is no longer swapped.
+    use.file.path.clear();
+    use.file.sha256.clear();
   }
 }
 
@@ -222,13 +226,21 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
   return out;
 }
 
+std::vector<const PluginUse *> with_changed_files(const std::vector<PluginUse> &was,
+                                                  const std::vector<PluginUse> &is) {
+  std::vector<const PluginUse *> out;
+  for (const PluginUse &use : is) {
+    const PluginUse *before = find_same(was, use);
+    if (before != nullptr && file_differs(before->file, use.file)) out.push_back(&use);
+  }
+  return out;
+}
+
 std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is) {
   std::vector<std::string> out;
-  for (const PluginUse &use : is) {
-    const PluginUse *before = find_same(was, use);
-    if (before == nullptr || !file_differs(before->file, use.file)) continue;
-    out.push_back("tools." + use.id + ": file changed; new version runs");
+  for (const PluginUse *use : with_changed_files(was, is)) {
+    out.push_back("tools." + use->id + ": file changed; new version runs");
   }
   return out;
 }

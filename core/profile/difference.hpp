@@ -21,6 +21,11 @@ bool same_use(const PluginUse &was, const PluginUse &is);
 // "limits.call_timeout_ms".
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is);
 
+// Returns the tools plugins of `is` that are in both profiles and whose file has changed. The
+// pointers point into `is`.
+std::vector<const PluginUse *> with_changed_files(const std::vector<PluginUse> &was,
+                                                  const std::vector<PluginUse> &is);
+
 // Returns one line for each tools plugin that is in both profiles and whose file has changed:
 // "tools.X: file changed; new version runs".
 std::vector<std::string> changed_files(const std::vector<PluginUse> &was,

@@ -210,7 +210,13 @@ struct Limits {
 struct PluginFile {
   std::string mark;        // changes with the file; empty if unknown or if a digest pins the file
   bool exclusive = false;  // from the manifest; comparison ignores it
-  bool operator==(const PluginFile &other) const noexcept { return mark == other.mark; }
+  // Set if the plugin was swapped at run time: the copy of the library that is used instead of the
+  // profile's, and its SHA-256 in hex.
+  std::string path = {}, sha256 = {};
+  std::string change = {};  // describes the swap for the records; comparison ignores it
+  bool operator==(const PluginFile &other) const noexcept {
+    return mark == other.mark && path == other.path;
+  }
 };
 
 // One plugin instance.
@@ -229,6 +235,15 @@ struct PluginUse {
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };
+
+// Return what Library::check() must be called with: the library's name or path, and the digest that
+// its file must have.
+inline const std::string &library_of(const PluginUse &use) noexcept {
+  return use.file.path.empty() ? use.plugin : use.file.path;
+}
+inline const std::string &digest_of(const PluginUse &use) noexcept {
+  return use.file.path.empty() ? use.sha256 : use.file.sha256;
+}
 
 // Returns the port of a network grant: PORT for "network:PORT", and 0 for "network", which allows
 // any port. Returns nullopt for other grants.

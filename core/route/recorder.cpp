@@ -304,12 +304,12 @@ void Recorder::identify(std::string_view profile, std::string_view user) {
   identity_ += '}';
 }
 
-void Recorder::policy(std::string_view detail) {
+void Recorder::gateway_event(std::uint32_t kind, std::string_view detail) {
   if (!wants_events()) return;
   const std::uint64_t now = reactor_.now_ns();
   Entry *entry = new_entry({BH_OUTCOME_OK, now, 0, {}, {}, {}}, now, true);
   if (entry == nullptr) return;
-  entry->facts.kind = BH_RECORD_POLICY;
+  entry->facts.kind = kind;
   entry->detail = detail;
   keep(*entry);
 }

@@ -87,9 +87,9 @@ class Recorder {
   void note_response(Call &call, std::string_view json);
   // Sets the gateway's identity, which is recorded once, before the next record.
   void identify(std::string_view profile, std::string_view user);
-  // Records the policies and rules that are in effect. For the format of `detail`, see
-  // BH_RECORD_POLICY.
-  void policy(std::string_view detail);
+  // Records an event that concerns the whole gateway: BH_RECORD_POLICY or BH_RECORD_PLUGIN, which
+  // define the format of `detail`.
+  void gateway_event(std::uint32_t kind, std::string_view detail);
   // Records that a call is about to be sent. Called if a plugin requires commits.
   void intent(Call &call);
   // Records something that happened during a call. `detail` is a JSON object.

@@ -200,7 +200,7 @@ TEST_CASE(
   w.recorder.use_ring(&w.ring);
   CHECK(w.recorder.goes_first());
   w.end(w.begin(), BH_OUTCOME_OK);
-  w.recorder.policy("{}");
+  w.recorder.gateway_event(BH_RECORD_POLICY, "{}");
   w.end(w.begin(), BH_OUTCOME_OK);
   const std::vector<std::uint64_t> all = w.kept_in_ring();
   REQUIRE(all.size() == 3);

@@ -156,16 +156,16 @@ TEST_CASE(
     w.tools.event(call, BH_RECORD_FS, detail);
   }
   for (const std::uint32_t kind : {BH_RECORD_CALL, BH_RECORD_INTENT, BH_RECORD_APPROVAL,
-                                   BH_RECORD_IDENTITY, BH_RECORD_POLICY}) {
+                                   BH_RECORD_IDENTITY, BH_RECORD_POLICY, BH_RECORD_PLUGIN}) {
     w.tools.event(call, kind, "{}");
   }
-  CHECK(w.counters.dropped_details == 9);
-  CHECK(w.log_lines.size() == 9);
+  CHECK(w.counters.dropped_details == 10);
+  CHECK(w.log_lines.size() == 10);
   w.log_lines.clear();
   for (int i = 0; i < BH_EVENTS_PER_CALL + 5; ++i) w.tools.event(call, BH_RECORD_NET, "{}");
   w.recorder.flush();
   CHECK(w.archive.records.size() == BH_EVENTS_PER_CALL);
   CHECK(w.archive.records[0].kind == BH_RECORD_NET);
-  CHECK(w.counters.dropped_details == 14);
+  CHECK(w.counters.dropped_details == 15);
   CHECK(w.log_lines.empty());
 }

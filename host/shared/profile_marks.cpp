@@ -118,6 +118,10 @@ class Marker {
     std::string order;
     for (PluginUse use : uses) {
       use.origin = {};
+      // A swap does not separate the programs of a user.
+      use.file.path.clear();
+      use.file.sha256.clear();
+      use.file.change.clear();
       order += use.id + " ";
       add_value(kind + " " + use.id, use);
     }

@@ -123,7 +123,8 @@ TEST_CASE("an invalid configuration is rejected with a remedy") {
   CHECK(m.configure(R"({"segment_bytes":2000000,"max_bytes":3000000})") == BH_E_INVALID);
   CHECK(bh::text(m.error).find("half of max_bytes") != std::string::npos);
   CHECK(m.configure(R"({"texts":false,"rejected_arguments":true})") == BH_E_INVALID);
-  CHECK(bh::text(m.error).find("rejected_arguments = true requires texts = true") != std::string::npos);
+  CHECK(bh::text(m.error).find("rejected_arguments = true requires texts = true") !=
+        std::string::npos);
 }
 
 TEST_CASE("full: the host is notified when records have been committed") {

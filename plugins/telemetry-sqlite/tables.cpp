@@ -177,6 +177,8 @@ bool Tables::put(const Row &row, Head *head) {
       return identity(row, head);
     case BH_RECORD_POLICY:
       return policy(row, head);
+    case BH_RECORD_PLUGIN:
+      return plugin(row, head);
     default:
       return true;
   }
@@ -396,6 +398,14 @@ bool Tables::policy(const Row &row, Head *head) {
   if (!changes.empty()) text.append("; ").append(changes);
   // The time of the reload, not of the flush: decisions by the new rules are later.
   return mark("policy", text, row.start_unix_ns, head);
+}
+
+bool Tables::plugin(const Row &row, Head *head) {
+  const Detail detail(row.detail);
+  if (!detail.readable() || detail.text("plugin").empty()) return unreadable(row, head);
+  std::string text(detail.text("plugin"));
+  text.append(": ").append(detail.text("change"));
+  return mark("plugin", text, row.start_unix_ns, head);
 }
 
 bool Tables::unreadable(const Row &row, Head *head) {

@@ -37,6 +37,7 @@ class Tables {
   bool snapshot(const Row &row, Head *head);
   bool identity(const Row &row, Head *head);
   bool policy(const Row &row, Head *head);
+  bool plugin(const Row &row, Head *head);
   bool unreadable(const Row &row, Head *head);
   bool mark(std::string_view kind, std::string_view detail, std::uint64_t unix_ns, Head *head);
 

@@ -121,10 +121,23 @@ TEST_CASE("a changed policy is recorded as a mark") {
         "2026-09-21T14:13:20.001Z|2026-09-21T14:13:20.002Z");
 }
 
+TEST_CASE("another file of a plugin is recorded as a mark") {
+  World w;
+  w.write(
+      {of_kind(
+           BH_RECORD_PLUGIN, 1,
+           R"j({"plugin":"tools.mine","change":"swap: 1 (sha256 a) replaced by 2 (sha256 b)"})j"),
+       of_kind(BH_RECORD_PLUGIN, 2, R"j({"plugin":"tools.other","change":"file changed"})j")});
+  CHECK(w.one("SELECT group_concat(detail, '|') FROM audit_marks WHERE kind = 'plugin'") ==
+        "tools.mine: swap: 1 (sha256 a) replaced by 2 (sha256 b)|tools.other: file changed");
+  CHECK(w.one("SELECT min(timestamp) FROM audit_marks WHERE kind = 'plugin'") ==
+        "2026-09-21T14:13:20.001Z");
+}
+
 TEST_CASE("an invalid detail is recorded as a mark, and an unknown kind is ignored") {
   World w;
-  const std::uint32_t kinds[] = {BH_RECORD_NET, BH_RECORD_FS, BH_RECORD_SNAPSHOT,
-                                 BH_RECORD_APPROVAL, BH_RECORD_POLICY};
+  const std::uint32_t kinds[] = {BH_RECORD_NET,      BH_RECORD_FS,     BH_RECORD_SNAPSHOT,
+                                 BH_RECORD_APPROVAL, BH_RECORD_POLICY, BH_RECORD_PLUGIN};
   std::vector<Row> rows;
   for (const std::uint32_t kind : kinds) {
     for (const char *detail : {"", "[]", "{", R"({"action":"eaten","path":"x","status":"?"})"}) {
@@ -134,7 +147,7 @@ TEST_CASE("an invalid detail is recorded as a mark, and an unknown kind is ignor
   rows.push_back(of_kind(99, rows.size() + 1, "{}"));
   rows.push_back(row(rows.size() + 1));
   w.write(std::move(rows));
-  CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'unreadable'") == "20");
+  CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'unreadable'") == "24");
   CHECK(w.one("SELECT count(*) FROM mcp_calls") == "1");
   CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'gap'") == "0");
 }
