@@ -435,12 +435,35 @@ void add_others(CLI::App &app, Arguments &to) {
   show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
-  auto *plugin = app.add_subcommand("plugin", "List plugins");
+  auto *plugin = app.add_subcommand("plugin", "List plugins, and replace those that run");
   auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
                            run_plugin_list);
   add_profile_options(*list, to);
   add_json(*list, to);
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
+  auto *swap = add_command(*plugin, to, "swap", "Replace a tools plugin in the running gateways",
+                           run_plugin_swap);
+  swap->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
+      ->required()
+      ->type_name("ID");
+  swap->add_option("file", to.plugin_file,
+                   "The new version's .so file, with its manifest in the same folder (default: the "
+                   "file that the profile specifies)")
+      ->type_name("FILE");
+  add_json(*swap, to);
+  swap->footer(
+      "Example:\n  bulkhead plugin swap mine ./build/my-tools.so\n\n"
+      "The new version is started beside the old one and receives calls when it is ready. The old\n"
+      "version completes its calls (limits.drain_ms). If the new version fails, the old one stays\n"
+      "in use. A swap is in force until the gateway stops or the profile specifies another file.");
+  auto *rollback =
+      add_command(*plugin, to, "rollback",
+                  "Restore the version before the last swap (within an hour)", run_plugin_rollback);
+  rollback->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
+      ->required()
+      ->type_name("ID");
+  add_json(*rollback, to);
+  rollback->footer("Example:\n  bulkhead plugin rollback mine");
   plugin->require_subcommand(1);
   plugin->footer("Example:\n  bulkhead plugin list");
   add_mcp(app, to);

@@ -29,6 +29,7 @@ struct Arguments {
   std::string server;  // tools, resources, prompts, calls, pins
   std::string name, call_arguments;  // name: call; mcp, logs: the server's name
   std::string write_to;              // import
+  std::string plugin_file;           // plugin swap; empty: the file in the profile
   std::string policy_file;           // policy explain, policy test; "-": standard input
   std::string project;               // empty: the project file in the working directory
   bool no_project = false;           // ignore project files

@@ -37,6 +37,8 @@ int run_mcp_restart(const Arguments &arguments);
 int run_logs(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
+int run_plugin_swap(const Arguments &arguments);
+int run_plugin_rollback(const Arguments &arguments);
 int run_policy_check(const Arguments &arguments);
 int run_policy_explain(const Arguments &arguments);
 int run_policy_test(const Arguments &arguments);

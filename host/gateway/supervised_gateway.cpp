@@ -21,6 +21,7 @@
 #include "sources/profile_source.hpp"
 #include "supervisor/plan.hpp"
 #include "supervisor/supervisor.hpp"
+#include "swap/plugin_swaps.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -40,6 +41,7 @@ class SupervisedGateway {
         front_(arguments, loaded),
         state_dir_(loaded.profile.state_dir),
         loaded_ms_(loaded.loaded_ms),
+        holds_(loaded.holds),
         profile_(std::move(loaded.profile)) {
     profile_.policy_mark = first_policy_mark(profile_.policies);
   }
@@ -70,7 +72,11 @@ class SupervisedGateway {
       front_.log(level, component, text);
       if (service_ != nullptr) service_->on_log(level, component, text);
     };
-    hooks.on_ready = [this] { ready_ = true; };
+    hooks.on_ready = [this] {
+      ready_ = true;
+      swaps_->hold(profile_);
+      swaps_->remove_unused();
+    };
     hooks.on_status = [this] { on_status(); };
     auto supervisor =
         Supervisor::create(plan_compartments(profile_, facts_), state_dir_, std::move(hooks));
@@ -81,12 +87,14 @@ class SupervisedGateway {
         supervisor_->reactor(), this,
         bh::fd_callback(this, [](SupervisedGateway &self) { self.supervisor_->request_stop(); }));
     if (!watched) return front_.give_up(watched.error());
+    swaps_ = std::make_unique<PluginSwaps>(supervisor_->reactor(), state_dir_);
     open_service();
     auto done = supervisor_->run();
     supervisor_->reactor().forget(this);
     set_signalled({});
     Console::get().progress("");
     service_.reset();
+    swaps_.reset();
     supervisor_.reset();
     return done ? exit_ok : front_.give_up(done.error());
   }
@@ -125,11 +133,15 @@ class SupervisedGateway {
     backend.apply = [this](LoadedProfile next, std::function<void(Result<ApplyReport>)> done) {
       const std::uint64_t loaded_ms = next.loaded_ms;
       const std::string project = next.project;
-      apply(std::move(next.profile),
-            [this, loaded_ms, project, done = std::move(done)](Result<ApplyReport> report) {
+      const std::vector<ProfileHold> holds = next.holds;
+      apply(std::move(next.profile), holds,
+            [this, loaded_ms, project, holds, done = std::move(done)](Result<ApplyReport> report) {
               // If the endpoint is restarting, it starts with the new profile.
               if (report || report.error().code == BH_E_UNAVAILABLE) {
                 loaded_ms_ = loaded_ms;
+                holds_ = holds;
+                swaps_->forget_unused(profile_);
+                swaps_->hold(profile_);
                 front_.set_project(project);
               }
               done(std::move(report));
@@ -145,6 +157,13 @@ class SupervisedGateway {
                                std::function<void(Result<std::string>)> done) {
       supervisor_->ask_approvals(static_cast<std::uint32_t>(request), value, std::move(done));
     };
+    backend.swap = [this](const PluginSwapRequest &request, Swapped done) {
+      swaps_->prepare(profile_, holds_, request,
+                      [this, done = std::move(done)](Result<PluginChange> change) {
+                        if (!change) return done(std::unexpected(change.error()));
+                        swap(*std::move(change), done);
+                      });
+    };
     if (local_clients_) {
       backend.join = [this](std::string_view request) {
         // A program that joins now would lose its connection immediately.
@@ -156,16 +175,43 @@ class SupervisedGateway {
   }
 
   using Applied = std::function<void(Result<ApplyReport>)>;
+  using Swapped = std::function<void(Result<PluginSwapped>)>;
 
-  void apply(Profile next, Applied done) {
+  void swap(PluginChange change, const Swapped &done) {
+    Profile next = profile_;
+    for (PluginUse &use : next.tools) {
+      if (use.id == change.id) use.file = change.to.file;
+    }
+    supervisor_->apply(plan_compartments(next, facts_), ApplyMode::swap,
+                       [this, next, change, done](const Result<ApplyReport> &report) {
+                         if (report) {
+                           profile_ = next;
+                           return done(swaps_->in_use(change));
+                         }
+                         const Error error = report.error();
+                         if (error.code == BH_E_UNAVAILABLE) {
+                           // The endpoint is restarting with the new profile.
+                           profile_ = next;
+                           swaps_->in_use(change);
+                         }
+                         if (error.code != BH_E_INVALID) return done(std::unexpected(error));
+                         supervisor_->apply(plan_compartments(profile_, facts_), ApplyMode::restore,
+                                            [done, error](const Result<ApplyReport> &) {
+                                              done(std::unexpected(error));
+                                            });
+                       });
+  }
+
+  void apply(Profile next, const std::vector<ProfileHold> &holds, Applied done) {
     if (local_clients_) local_clients_->add_to(next);
+    swaps_->apply_to(&next, holds);
     // Keep the current values of settings that cannot be changed at run time. The endpoint also
     // checks this, but only for its own settings; directories and services belong to other
     // compartments. Policies are an exception, because only the endpoint knows whether a policy
     // accepts new rules at run time.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
-    supervisor_->apply(plan_compartments(next, facts_), false,
+    supervisor_->apply(plan_compartments(next, facts_), ApplyMode::change,
                        [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
                          applied(next, fixed, std::move(report), done);
                        });
@@ -203,7 +249,7 @@ class SupervisedGateway {
   // is `report`.
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
-        plan_compartments(profile_, facts_), true,
+        plan_compartments(profile_, facts_), ApplyMode::restore,
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 
@@ -243,12 +289,14 @@ class SupervisedGateway {
   GatewayFront front_;
   const std::string state_dir_;
   std::uint64_t loaded_ms_;  // when the profile in force was loaded
-  Profile profile_;          // the profile in force
+  std::vector<ProfileHold> holds_;
+  Profile profile_;  // the profile in force
   PlanFacts facts_;
   std::unique_ptr<ServiceSocket> socket_;
   std::optional<LocalClients> local_clients_;
   OwnedFd metrics_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<PluginSwaps> swaps_;
   std::unique_ptr<Service> service_;
   bool ready_ = false, shown_ = false;
 };

@@ -75,6 +75,7 @@ struct Service::Job {
   What what = What::reload;
   ServerEntry entry;  // add
   std::string id;     // remove, restart
+  PluginSwapRequest swap;
   ServiceReply reply;
   std::map<std::string, std::uint64_t> restarts;
   // Set on a pool thread:
@@ -153,6 +154,8 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
       return remove(value, std::move(reply));
     case ServiceRequest::restart_server:
       return restart(value, std::move(reply));
+    case ServiceRequest::swap_plugin:
+      return swap(value, std::move(reply));
     case ServiceRequest::list_approvals:
       return approvals(ApprovalRequest::list, value, std::move(reply));
     case ServiceRequest::answer_approval:
@@ -233,6 +236,18 @@ void Service::restart(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
+void Service::swap(std::string_view value, ServiceReply reply) {
+  auto job = new_job(What::swap, std::move(reply));
+  if (!from_bytes(value, &job->swap)) {
+    return job->reply(refuse_with(BH_E_INVALID, "the request is invalid"));
+  }
+  if (!backend_.swap) {
+    return job->reply(refuse_with(
+        BH_E_UNSUPPORTED, "it runs with --single-process, so its plugins cannot be swapped"));
+  }
+  enqueue(std::move(job));
+}
+
 void Service::reload() {
   enqueue(new_job(What::reload, [](const ServiceAnswer &) {}));
 }
@@ -258,6 +273,7 @@ void Service::enqueue(std::unique_ptr<Job> job) {
 void Service::start_next() {
   if (jobs_.empty()) return;
   Job &job = *jobs_.front();
+  if (job.what == What::swap) return start_swap(job);
   job.restarts = restarts_;
   const bh_status started = reactor_.run_blocking(this, bh::blocking_work(
                                                             &job, [](Job &it) { it.prepare(); },
@@ -270,6 +286,15 @@ void Service::start_next() {
     return;
   }
   finish(refuse_with(BH_E_LIMIT, "the gateway is busy"));
+}
+
+void Service::start_swap(const Job &job) {
+  backend_.swap(job.swap, [this, alive = std::weak_ptr(alive_)](Result<PluginSwapped> done) {
+    if (alive.expired()) return;
+    if (done) return finish(answer_with(*done));
+    backend_.log(LogLevel::error, "swap: " + done.error().text);
+    finish(refuse_with(done.error().code, done.error().text));
+  });
 }
 
 void Service::prepared(Job &job) {

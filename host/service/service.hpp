@@ -36,6 +36,10 @@ struct ServiceBackend {
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
+  // Swaps a plugin or restores its version before the last swap. Calls `done` once from the loop,
+  // immediately or later. Empty if plugins cannot be swapped.
+  std::function<void(PluginSwapRequest request, std::function<void(Result<PluginSwapped>)> done)>
+      swap;
   // Handles a program's request to use this gateway's servers. Empty if the gateway cannot be
   // shared.
   std::function<ServiceAnswer(std::string_view request)> join;
@@ -70,16 +74,18 @@ class Service {
  private:
   struct Job;
   struct Listing;
-  enum class What : std::uint8_t { reload, add, remove, restart };
+  enum class What : std::uint8_t { reload, add, remove, restart, swap };
 
   void approvals(ApprovalRequest request, std::string_view value, ServiceReply reply);
   void list_connectors(ServiceReply reply);
   void add(std::string_view value, ServiceReply reply);
   void remove(std::string_view value, ServiceReply reply);
   void restart(std::string_view value, ServiceReply reply);
+  void swap(std::string_view value, ServiceReply reply);
   std::unique_ptr<Job> new_job(What what, ServiceReply reply);
   void enqueue(std::unique_ptr<Job> job);
   void start_next();
+  void start_swap(const Job &job);
   void prepared(Job &job);
   void applied(Job &job, Result<ApplyReport> report);
   void rejected(const Job &job);

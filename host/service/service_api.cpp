@@ -147,6 +147,22 @@ std::string json_of(const ConnectorRemoved &removed) {
   return out + ",\"removed\":true}";
 }
 
+std::string json_of(const PluginSwapped &done) {
+  const auto version = [](const std::string &number, const std::string &sha256) {
+    std::string out = "{";
+    append_member(&out, "version", number);
+    append_member(&out, "sha256", sha256);
+    return out + '}';
+  };
+  std::string out = "{";
+  append_member(&out, "instance", done.id);
+  append_member(&out, "plugin", done.plugin);
+  append_member(&out, "from", bh::json::Raw{version(done.from_version, done.from_sha256)});
+  append_member(&out, "to", bh::json::Raw{version(done.to_version, done.to_sha256)});
+  if (done.rollback_until_ms != 0) append_member(&out, "rollback_until", done.rollback_until_ms);
+  return out + '}';
+}
+
 std::string json_of(const ApprovalList &list) {
   return approvals_json(list, bh::unix_ms());
 }
@@ -204,6 +220,25 @@ Result<std::string> decision(const std::string &body, std::string_view id) {
   return to_bytes(*answer);
 }
 
+// The body is {} or {"file": "/..."}.
+Result<std::string> new_file(const std::string &body, std::string_view id) {
+  PluginSwapRequest request{std::string(id), {}, false};
+  if (!body.empty()) {
+    if (!mcp::valid_json(body) || !body.starts_with('{')) {
+      return fail(BH_E_INVALID, "the body must be a JSON object");
+    }
+    request.file = bh::json::member_text(body, "file");
+    if (!mcp::member(body, "file").empty() && !request.file.starts_with('/')) {
+      return fail(BH_E_INVALID, "file: must be an absolute path");
+    }
+  }
+  return to_bytes(request);
+}
+
+Result<std::string> former_version(const std::string &, std::string_view id) {
+  return to_bytes(PluginSwapRequest{std::string(id), {}, true});
+}
+
 Result<std::string> marks(const std::string &body, std::string_view) {
   const auto wanted = read_join_request(body);
   if (!wanted) return std::unexpected(wanted.error());
@@ -227,6 +262,9 @@ constexpr Route routes[] = {
     {"DELETE", "/mcp/connectors/", ServiceRequest::remove_connector, id_of_path,
      render<ConnectorRemoved>},
     {"POST", "/mcp/restart/", ServiceRequest::restart_server, id_of_path, render<Reloaded>},
+    {"POST", "/plugins/swap/", ServiceRequest::swap_plugin, new_file, render<PluginSwapped>},
+    {"POST", "/plugins/rollback/", ServiceRequest::swap_plugin, former_version,
+     render<PluginSwapped>},
     {"POST", "/join", ServiceRequest::join, marks, render<JoinAnswer>},
     {"GET", "/confirm/pending", ServiceRequest::list_approvals, look, render<ApprovalList>},
     {"POST", "/confirm/watch", ServiceRequest::list_approvals, watch, render<ApprovalList>},

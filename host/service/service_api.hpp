@@ -7,6 +7,8 @@
 //   POST   /mcp/connectors       add a server to the user layer and reload
 //   DELETE /mcp/connectors/ID    remove a server from the user layer and reload
 //   POST   /mcp/restart/ID       reload the profile and restart a server
+//   POST   /plugins/swap/ID      replace the file of a tools plugin
+//   POST   /plugins/rollback/ID  restore the version before the last swap
 //   POST   /join                 use this gateway's servers (shared/local_clients.hpp)
 //   GET    /confirm/pending      list granted approvals and the calls that wait for approval
 //   POST   /confirm/watch        same list; while a client polls, calls wait for approval

@@ -169,8 +169,32 @@ TEST_CASE("each path sends its typed request and returns the response") {
   CHECK(asked->request == ServiceRequest::remove_connector);
   CHECK(asked->value == to_bytes(std::string("a")));
 
+  PluginSwapped swapped{"mine", "my-tools", "1.0", "aa", "2.0", "bb", 7};
+  answer = answer_with(swapped);
+  CHECK(has(world.ask(request("POST", "/plugins/swap/mine", R"({"file":"/x/my-tools.so"})")),
+            R"({"instance":"mine","plugin":"my-tools","from":{"version":"1.0","sha256":"aa"},)"
+            R"("to":{"version":"2.0","sha256":"bb"},"rollback_until":7})"));
+  PluginSwapRequest change;
+  CHECK(asked->request == ServiceRequest::swap_plugin);
+  REQUIRE(from_bytes(asked->value, &change));
+  CHECK((change.id == "mine" && change.file == "/x/my-tools.so" && !change.rollback));
+  for (const char *body : {"", "{}"}) {
+    world.ask(request("POST", "/plugins/swap/mine", body));
+    REQUIRE(from_bytes(asked->value, &change));
+    CHECK((change.id == "mine" && change.file.empty() && !change.rollback));
+  }
+  swapped.rollback_until_ms = 0;
+  answer = answer_with(swapped);
+  CHECK(!has(world.ask(request("POST", "/plugins/rollback/mine")), "rollback_until"));
+  REQUIRE(from_bytes(asked->value, &change));
+  CHECK((change.id == "mine" && change.rollback));
+
   // Invalid requests are not forwarded.
   asked.reset();
+  for (const char *body : {"[]", "{", R"({"file":"x.so"})", R"({"file":7})", R"({"file":""})"}) {
+    INFO(body);
+    CHECK(has(world.ask(request("POST", "/plugins/swap/mine", body)), " 400 "));
+  }
   for (const char *path : {"/", "/statu", "/status/", "/mcp/connectors/", "/mcp/connectors/a/b"}) {
     INFO(path);
     CHECK(has(world.ask(request("GET", path)), " 404 "));
@@ -264,8 +288,10 @@ TEST_CASE("the gateway rejects invalid requests") {
   ask(static_cast<int>(ServiceRequest::add_connector), "");
   ask(static_cast<int>(ServiceRequest::add_connector), std::string(100, '\xff'));
   ask(static_cast<int>(ServiceRequest::remove_connector), "\x05\0\0\0a");
+  ask(static_cast<int>(ServiceRequest::swap_plugin), "\x05");
+  ask(static_cast<int>(ServiceRequest::swap_plugin), to_bytes(PluginSwapRequest{}));
   ask(static_cast<int>(ServiceRequest::admit), "");
   ask(999, "");
-  CHECK(codes == std::vector<bh_status>{BH_E_INVALID, BH_E_INVALID, BH_E_INVALID, BH_E_UNSUPPORTED,
-                                        BH_E_UNSUPPORTED});
+  CHECK(codes == std::vector<bh_status>{BH_E_INVALID, BH_E_INVALID, BH_E_INVALID, BH_E_INVALID,
+                                        BH_E_UNSUPPORTED, BH_E_UNSUPPORTED, BH_E_UNSUPPORTED});
 }

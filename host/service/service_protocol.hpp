@@ -33,6 +33,7 @@ enum class ServiceRequest : std::uint16_t {
   restart_server,    // std::string, the server's name -> Reloaded
   metrics_listener,  // -> nothing, with a descriptor if /metrics is served over TCP
   join,              // JoinRequest -> JoinAnswer; BH_E_DENIED if the profiles differ
+  swap_plugin,       // PluginSwapRequest -> PluginSwapped
 };
 
 // A response. If the status is not BH_OK, the value is a Refusal.
@@ -81,6 +82,19 @@ struct ConnectorItem {
 struct ConnectorList {
   std::string profile_id;
   std::vector<ConnectorItem> servers;  // ordered by ID
+};
+
+// Replaces the file of a tools plugin, or restores the version before the last swap.
+struct PluginSwapRequest {
+  std::string id;    // of the instance
+  std::string file;  // absolute path; empty: the file that the profile specifies
+  bool rollback = false;
+};
+
+struct PluginSwapped {
+  std::string id, plugin;  // the instance and the plugin's ID
+  std::string from_version, from_sha256, to_version, to_sha256;
+  std::uint64_t rollback_until_ms = 0;  // Unix time; 0 after a rollback
 };
 
 inline constexpr std::size_t mark_key_bytes = 32;
@@ -169,6 +183,16 @@ template <class Ar>
 void archive(Ar &ar, JoinAnswer &v) {
   auto &[path, token] = v;
   ar(path, token);
+}
+template <class Ar>
+void archive(Ar &ar, PluginSwapRequest &v) {
+  auto &[id, file, rollback] = v;
+  ar(id, file, rollback);
+}
+template <class Ar>
+void archive(Ar &ar, PluginSwapped &v) {
+  auto &[id, plugin, from_version, from_sha256, to_version, to_sha256, rollback_until_ms] = v;
+  ar(id, plugin, from_version, from_sha256, to_version, to_sha256, rollback_until_ms);
 }
 template <class Ar>
 void archive(Ar &ar, ConnectorRemoved &v) {

@@ -50,8 +50,9 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
          std::string(wanted->extension) + "); it provides " + (all.empty() ? "nothing" : all);
 }
 
-// Returns a string that changes if the file is replaced or written to.
-std::string mark_of(const struct stat &status) {
+}  // namespace
+
+std::string file_mark(const struct stat &status) {
   std::string out;
   for (const auto part :
        {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
@@ -62,6 +63,8 @@ std::string mark_of(const struct stat &status) {
   }
   return out;
 }
+
+namespace {
 
 class PluginCheck {
  public:
@@ -139,7 +142,7 @@ class PluginCheck {
     // If a digest is configured for the plugin, the plugin is identified by that digest instead of
     // its file status.
     return Facts{std::move(*schema), checked->manifest.provides,
-                 PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
+                 PluginFile{use.sha256.empty() ? file_mark(checked->status) : "",
                             checked->manifest.exclusive}};
   }
 

@@ -308,6 +308,7 @@ class Planner {
       slice.profile.protected_folders = profile_.protected_folders;
       may.hide = control_dirs();
       may.hide.push_back(profile_.state_dir + "/secrets");
+      may.hide.push_back(profile_.state_dir + std::string(plugin_store_folder));
       if (!profile_.telemetry.empty()) {
         for (const std::string_view folder : record_folders) {
           may.hide.push_back(profile_.state_dir + std::string(folder));

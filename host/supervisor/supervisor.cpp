@@ -23,6 +23,7 @@
 #include "supervisor/compartment_process.hpp"
 #include "supervisor/plan.hpp"
 #include "supervisor/supervisor_child.hpp"
+#include "swap/plugin_store.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -105,8 +106,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// Creates the record directories that are hidden from servers. They must exist before the launcher
-// starts, because only existing directories can be hidden.
+// Creates the directories of records and of swapped plugins. They are hidden from servers and must
+// exist before the launcher starts, because only existing directories can be hidden.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -114,7 +115,10 @@ void Supervisor::make_hidden_folders() const {
       const auto is_it = [&](std::string_view folder) {
         return path == state_dir_ + std::string(folder);
       };
-      if (std::none_of(std::begin(record_folders), std::end(record_folders), is_it)) continue;
+      if (!is_it(plugin_store_folder) &&
+          std::none_of(std::begin(record_folders), std::end(record_folders), is_it)) {
+        continue;
+      }
       std::error_code ec;
       std::filesystem::create_directories(state_dir_, ec);
       ::mkdir(path.c_str(), 0700);
@@ -206,7 +210,7 @@ Result<void> Supervisor::start(Child &child) {
     child.slice.sealing_key = sealing_key_;
     ++child.slice.epoch;
   }
-  std::string bytes = to_bytes(child.slice);
+  std::string bytes = to_bytes(child.replaces == nullptr ? child.slice : strict_slice(child));
   link::Frame frame;
   frame.kind = control::slice;
   child.control->send(frame, bytes, descriptor_for(child));
@@ -264,7 +268,7 @@ void Supervisor::join(Child &child) {
   if (!endpoint.running()) return;
   for (const auto &other : children_) {
     if (other->slice.router || other->slice.service || other->leaving ||
-        (&child != &endpoint && other.get() != &child))
+        other->replaces != nullptr || (&child != &endpoint && other.get() != &child))
       continue;
     if (other->telemetry != 0) send_telemetry_wants(*other);
     if (other->given_up) report_given_up(*other);
@@ -326,6 +330,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       }
       child.ever_ready = true;
       child.telemetry = child.enforced.telemetry;
+      if (child.replaces != nullptr) put_into_use(child);
       on_awaited(child, {});
       return check_all_ready();
     case control::failed:
@@ -396,9 +401,12 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     notify_status();
     refuse_approvals();
-    finish_apply(fail(BH_E_UNAVAILABLE,
-                      "the endpoint process exited during the reload and is being restarted with "
-                      "the new profile"));
+    // A swap continues: whether it succeeds depends on the candidate.
+    if (!has_candidate()) {
+      finish_apply(fail(BH_E_UNAVAILABLE,
+                        "the endpoint process exited during the reload and is being restarted with "
+                        "the new profile"));
+    }
   }
   child.pidfd.reset();
   child.log_socket.reset();
@@ -416,6 +424,7 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
+  if (child.replaces != nullptr) return drop(child, reason);
   // A failure that a process reports while the gateway is starting can only be fixed by changing a
   // setting. The start is therefore not retried, and run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {

@@ -44,6 +44,16 @@ struct SupervisedService {
   std::function<void()> gone;  // called if the control compartment has been given up
 };
 
+// What Supervisor::apply() applies.
+enum class ApplyMode : std::uint8_t {
+  change,
+  // The former profile, after a change was rejected, or a correction of a change that was applied.
+  restore,
+  // A profile with another file of one tools plugin. The process with the former file continues to
+  // receive calls until the new one is ready. If the new one fails, nothing is changed.
+  swap,
+};
+
 class Supervisor {
  public:
   // A compartment is given up after this many consecutive failed starts. A start fails if the
@@ -61,6 +71,7 @@ class Supervisor {
   // Timeout for the endpoint's part of a reload.
   static constexpr std::uint64_t max_apply_ms = 20'000;
   static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms for each plugin
+  static constexpr std::uint64_t max_swap_ms = 5'000;    // the same for a swapped plugin
   // To stop, a process is given this much time in addition to a multiple of shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
   // A process that has run for at least this long before it exits is restarted without a delay.
@@ -94,10 +105,9 @@ class Supervisor {
   // the gateway is starting or stopping, `done` receives BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
-  // stopped. The caller must then apply the slices of the former profile again, with `restores`
-  // set. `restores` must also be set if the caller corrects the slices of a change that was
-  // applied.
-  void apply(std::vector<Slice> slices, bool restores,
+  // stopped. The caller must then apply the slices of the former profile again, with
+  // ApplyMode::restore.
+  void apply(std::vector<Slice> slices, ApplyMode mode,
              std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
@@ -150,6 +160,12 @@ class Supervisor {
   void apply_to(Child &child, Slice slice);
   bool may_run_beside(const Child &child, const Slice &next) const;
   void start_beside(Child &child, Slice next);
+  std::string cannot_swap(const std::vector<Slice> &slices) const;
+  bool has_candidate() const;
+  static Slice strict_slice(const Child &candidate);
+  void start_candidate(Child &child, Slice next);
+  void put_into_use(Child &candidate);
+  void drop(Child &candidate, const std::string &reason);
   void remove_ended();
   void restart_if_wanted(Child &child, bool was_retired);
   void on_settings_taken(Child &child, std::uint64_t number);
@@ -210,7 +226,7 @@ class Supervisor {
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
-  bool restores_ = false;  // see apply(); of the current or last change
+  ApplyMode mode_ = ApplyMode::change;  // of the current or last change
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -52,6 +52,9 @@ struct Supervisor::Child {
   // The process only finishes its pending calls. New calls are sent to another Child with the same
   // name.
   bool leaving = false;
+  // The Child with the same name that receives the calls until this process is ready. Null if this
+  // Child does not wait to replace another one.
+  Child *replaces = nullptr;
   // The profile does not contain this compartment, and its process is stopping or has exited.
   bool retired = false;
   bool secret_pending = false;

@@ -41,7 +41,8 @@ void Supervisor::set_deadline(Child &child) {
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
                                 profile.policies.size() + profile.telemetry.size();
-    wait_ms = max_start_ms + plugins * profile.limits.plugin_init_ms;
+    wait_ms = (child.replaces == nullptr ? max_start_ms : max_swap_ms) +
+              plugins * profile.limits.plugin_init_ms;
   } else if (child.settings_asked != 0) {
     wait_ms = max_settings_ms;
   } else {
@@ -53,6 +54,8 @@ void Supervisor::set_deadline(Child &child) {
                               if (!it.running()) return;
                               it.supervisor->log(LogLevel::warn, it.slice.name,
                                                  "it is unresponsive; killing the process");
+                              if (it.replaces != nullptr && it.failure.empty())
+                                it.failure = "it was not ready in time";
                               ::kill(it.pid, SIGKILL);
                             }));
 }

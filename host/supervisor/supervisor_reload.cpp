@@ -47,16 +47,21 @@ bool is_policy(const Slice &slice) {
 
 }  // namespace
 
-void Supervisor::apply(std::vector<Slice> slices, bool restores,
+void Supervisor::apply(std::vector<Slice> slices, ApplyMode mode,
                        std::function<void(Result<ApplyReport>)> done) {
-  if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is in progress"));
+  if (apply_done_ || has_candidate()) return done(fail(BH_E_LIMIT, "a reload is in progress"));
   if (stopping_ || !all_ready_) {
     return done(fail(BH_E_LIMIT, "the gateway is starting or stopping; try again later"));
   }
-  apply_done_ = std::move(done);
-  restores_ = restores;
-  ++apply_number_;
   remove_ended();
+  if (mode == ApplyMode::swap) {
+    if (std::string why = cannot_swap(slices); !why.empty()) {
+      return done(fail(BH_E_LIMIT, std::move(why)));
+    }
+  }
+  apply_done_ = std::move(done);
+  mode_ = mode;
+  ++apply_number_;
   for (const auto &child : children_) child->wanted = child->new_views = false;
   for (Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
@@ -86,6 +91,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
         "restarting its servers, because files that must be protected from them were added");
   }
   const bool same = !new_views && same_plugins(child.slice, slice);
+  const bool swapped = !same && mode_ == ApplyMode::swap && !child.slice.router;
+  if (swapped && may_run_beside(child, slice)) return start_candidate(child, std::move(slice));
   if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
   const bool other_settings = settings_of(child.slice) != settings_of(slice);
   child.slice = std::move(slice);
@@ -95,7 +102,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     return lists_->set_profile(child.slice.profile);
   }
   // Changed policies must take effect before the endpoint applies its part of the new profile.
-  child.awaited = !same && is_policy(child.slice);
+  child.awaited = swapped || (!same && is_policy(child.slice));
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return restart_if_wanted(child, was_retired);
   if (child.ending) {
@@ -134,6 +141,77 @@ void Supervisor::start_beside(Child &child, Slice next) {
   child.wanted = false;
   restart(made);
   end(child);
+}
+
+// Returns why a compartment that has another file cannot have a second process, or an empty string.
+std::string Supervisor::cannot_swap(const std::vector<Slice> &slices) const {
+  for (const Slice &slice : slices) {
+    const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
+      return !child->leaving && child->slice.name == slice.name;
+    });
+    if (slice.router || at == children_.end() || same_plugins((*at)->slice, slice)) continue;
+    // Without a process that works, there is nothing to keep.
+    if (!(*at)->ready || may_run_beside(**at, slice)) continue;
+    return "compartment \"" + slice.name +
+           "\" cannot have another process at the moment: calls of an earlier version have not "
+           "completed, or it contains an exclusive plugin";
+  }
+  return {};
+}
+
+bool Supervisor::has_candidate() const {
+  return std::any_of(children_.begin(), children_.end(),
+                     [](const auto &child) { return child->replaces != nullptr; });
+}
+
+// Returns the slice with which a candidate starts: it fails if a plugin with another file fails,
+// also if the profile does not require the plugin.
+Slice Supervisor::strict_slice(const Child &candidate) {
+  Slice out = candidate.slice;
+  const auto &former = candidate.replaces->slice.plugins;
+  for (SlicePlugin &plugin : out.plugins) {
+    const bool same = std::any_of(former.begin(), former.end(), [&](const SlicePlugin &was) {
+      return was.kind == plugin.kind && was.use.id == plugin.use.id &&
+             was.use.file == plugin.use.file;
+    });
+    if (!same) plugin.use.required = true;
+  }
+  return out;
+}
+
+// Starts a process that replaces the one of `child` when it is ready.
+void Supervisor::start_candidate(Child &child, Slice next) {
+  Child &made = *children_.emplace_back(new_child(std::move(next)));
+  made.restarts = child.restarts;
+  made.replaces = &child;
+  made.awaited = true;
+  auto started = start(made);
+  if (started) return;
+  made.failure = started.error().text;
+  // apply() must return before the change is finished.
+  made.timer = reactor_->timer_start(this, 0, bh::callback(&made, [](Child &it) {
+                                       it.timer = 0;
+                                       it.supervisor->drop(it, std::string(it.failure));
+                                     }));
+}
+
+// Called when the process of `candidate` is ready. From now on, it receives the calls.
+void Supervisor::put_into_use(Child &candidate) {
+  Child &former = *std::exchange(candidate.replaces, nullptr);
+  former.leaving = true;
+  former.wanted = false;
+  reactor_->timer_cancel(std::exchange(former.timer, 0));
+  join(candidate);
+  end(former);
+}
+
+// Called when the process of `candidate` has exited before it was ready.
+void Supervisor::drop(Child &candidate, const std::string &reason) {
+  log(LogLevel::warn, candidate.slice.name, "the new version was not put into use: " + reason);
+  candidate.replaces = nullptr;
+  candidate.wanted = candidate.awaited = false;
+  candidate.leaving = true;
+  finish_apply(fail(BH_E_INVALID, reason));
 }
 
 void Supervisor::remove_ended() {
@@ -216,7 +294,8 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));
-  const bool rejected = !result && result.error().code == BH_E_INVALID && !restores_;
+  const bool rejected =
+      !result && result.error().code == BH_E_INVALID && mode_ != ApplyMode::restore;
   for (const auto &child : children_) {
     if (result && child->new_views) {
       result->settings.emplace_back("protected files (stdio servers restart)");

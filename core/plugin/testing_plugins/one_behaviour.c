@@ -23,6 +23,9 @@
 #define FAILS_IN_START 12
 #define TWO_ENTRIES 13
 #define UNFINISHED 14
+#define CRASHES_IN_INIT 15
+#define CRASHES_IN_START 16
+#define HANGS_IN_START 17
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -72,6 +75,8 @@ static bh_status start(void *self_, bh_error *error) {
   instance *self = self_;
   log_step(self, "start");
   if (BEHAVIOUR == FAILS_IN_START) return refuse(error, BH_E_IO, "no such device");
+  if (BEHAVIOUR == CRASHES_IN_START) abort();
+  while (BEHAVIOUR == HANGS_IN_START) sleep(1);
   if (BEHAVIOUR == LEAKS) {
     const bh_host_executor *executor = self->host->get_ext(self->host->ctx, BH_EXT_HOST_EXECUTOR);
     const bh_host_fd *fd = self->host->get_ext(self->host->ctx, BH_EXT_HOST_FD);
@@ -212,6 +217,7 @@ static bh_status init(const bh_host *host, bh_error *error) {
   host->log(host->ctx, BH_LOG_INFO, message);
   if (BEHAVIOUR == FAILS_IN_INIT) return refuse(error, BH_E_UNAVAILABLE, "the moon is full");
   while (BEHAVIOUR == HANGS_IN_INIT) sleep(1);
+  if (BEHAVIOUR == CRASHES_IN_INIT) abort();
   return BH_OK;
 }
 

@@ -1,0 +1,284 @@
+#include "swap/plugin_swaps.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/cpp/clock.hpp"
+#include "corporation/holds.hpp"
+#include "sources/plugin_check.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+const PluginUse *find_tools(const Profile &profile, const std::string &id) {
+  const auto at = std::find_if(profile.tools.begin(), profile.tools.end(),
+                               [&](const PluginUse &use) { return use.id == id; });
+  return at == profile.tools.end() ? nullptr : &*at;
+}
+
+bool has(const std::vector<PluginUse> &uses, const std::string &id) {
+  return std::any_of(uses.begin(), uses.end(), [&](const PluginUse &use) { return use.id == id; });
+}
+
+// Returns why there is no tools plugin with this ID.
+std::string no_tools(const Profile &profile, const std::string &id) {
+  const std::pair<std::string_view, const std::vector<PluginUse> *> others[] = {
+      {"transports", &profile.transports},
+      {"policies", &profile.policies},
+      {"telemetry", &profile.telemetry},
+      {"services", &profile.services}};
+  for (const auto &[group, uses] : others) {
+    if (!has(*uses, id)) continue;
+    return std::string(group) + "." + id +
+           " cannot be swapped: only tools plugins can. Change the profile, and restart the "
+           "gateway";
+  }
+  std::string out = "the gateway has no tools plugin \"" + id + "\"", all;
+  for (const PluginUse &use : profile.tools) all += (all.empty() ? "" : ", ") + use.id;
+  return out + (all.empty() ? "" : "; it has: " + all);
+}
+
+// Returns the ID that the manifest of the profile's plugin has.
+std::string manifest_id(const PluginUse &use) {
+  std::string name = use.plugin.substr(use.plugin.rfind('/') + 1);
+  if (name.ends_with(".so")) name.resize(name.size() - 3);
+  return name;
+}
+
+std::string shown(const PluginVersion &version) {
+  return version.version + " (sha256 " + version.file.sha256 + ")";
+}
+
+// Returns why the plugin's file is fixed, or an empty string.
+std::string refusal(const PluginUse &use, const std::vector<ProfileHold> &holds) {
+  const std::string where = "tools." + use.id;
+  if (const ProfileHold *hold = find_hold(holds, {"tools", use.id, "plugin"})) {
+    return where + " is locked: " + hold->says;
+  }
+  if (const ProfileHold *hold = find_hold(holds, {"plugin_dirs"})) {
+    return where + " cannot be swapped, because plugin_dirs is locked: " + hold->says;
+  }
+  if (use.sha256.empty()) return {};
+  return "the profile pins the file of " + where +
+         " with `sha256`: change it there, and run `bulkhead reload`";
+}
+
+PluginVersion version_of(StoredPlugin stored) {
+  PluginVersion out;
+  out.file.path = stored.path;
+  out.file.sha256 = stored.sha256;
+  out.file.exclusive = stored.exclusive;
+  out.version = stored.version;
+  out.stored = std::make_shared<const StoredPlugin>(std::move(stored));
+  return out;
+}
+
+void describe(PluginChange *change) {
+  change->to.file.change = std::string(change->rollback ? "rollback: " : "swap: ") +
+                           shown(change->from) + " replaced by " + shown(change->to);
+}
+
+}  // namespace
+
+struct PluginSwaps::Job {
+  PluginSwaps *swaps;
+  PluginUse use;        // in the profile in use
+  std::string file;     // of the new version; empty: the profile's file
+  LoadOptions options;  // for the profile's file
+  std::string state_dir;
+  std::shared_ptr<const OpenPlugin> former;  // if the current version is not in the store yet
+  std::string former_mark;
+  PluginVersion from;  // otherwise
+  std::string base;
+  std::function<void(Result<PluginChange>)> done;
+  Result<PluginChange> outcome = fail(BH_E_INTERNAL, "the job was not run");
+
+  // Runs on a pool thread.
+  void work() { outcome = change(); }
+  Result<PluginChange> change();
+};
+
+Result<PluginChange> PluginSwaps::Job::change() {
+  const std::string where = "tools." + use.id;
+  auto opened = open_plugin(file.empty() ? use.plugin : file, options);
+  if (!opened) return std::unexpected(opened.error());
+  const CheckedLibrary &candidate = opened->library;
+  if (candidate.manifest.id != manifest_id(use)) {
+    return fail(BH_E_INVALID, candidate.path + " is the plugin \"" + candidate.manifest.id +
+                                  "\", but " + where + " uses \"" + manifest_id(use) + "\"");
+  }
+  const auto &provides = candidate.manifest.provides;
+  if (std::find(provides.begin(), provides.end(), BH_EXT_TOOLS) == provides.end()) {
+    return fail(BH_E_INVALID, candidate.path + " does not offer tools (" BH_EXT_TOOLS ")");
+  }
+  if (candidate.manifest.exclusive || use.file.exclusive) {
+    return fail(BH_E_INVALID,
+                where +
+                    " is exclusive: two versions cannot run at the same time. Replace its file, "
+                    "and run `bulkhead reload`");
+  }
+  PluginChange out;
+  out.id = use.id;
+  out.plugin = use.plugin;
+  out.base = base;
+  out.from = std::move(from);
+  // If the profile's file itself was replaced, a reload must not replace the plugin again.
+  const auto own = Library::check(use.plugin, options);
+  if (own && file_mark(own->status) == file_mark(candidate.status)) {
+    out.base = file_mark(candidate.status);
+  }
+  if (former != nullptr) {
+    struct stat status{};
+    if (::fstat(former->library.fd(), &status) != 0 || file_mark(status) != former_mark) {
+      return fail(BH_E_INVALID,
+                  former->library.path +
+                      " was overwritten while it is in use, so this version could not be restored. "
+                      "Rename new files over old ones (mv), and run `bulkhead reload`");
+    }
+    auto stored = store_plugin(state_dir, *former);
+    if (!stored) return std::unexpected(stored.error());
+    out.from = version_of(std::move(*stored));
+  }
+  auto stored = store_plugin(state_dir, *opened);
+  if (!stored) return std::unexpected(stored.error());
+  out.to = version_of(std::move(*stored));
+  out.from.file.mark = out.to.file.mark = out.base;
+  if (out.to.file.sha256 == out.from.file.sha256) {
+    return fail(BH_E_INVALID, where + " already uses this file: version " + shown(out.to));
+  }
+  describe(&out);
+  return out;
+}
+
+PluginSwaps::PluginSwaps(Reactor &reactor, std::string state_dir)
+    : reactor_(reactor), state_dir_(std::move(state_dir)) {}
+
+void PluginSwaps::remove_unused() {
+  const auto started = reactor_.run_blocking(
+      this, bh::blocking_work(
+                this, [](PluginSwaps &self) { remove_unused_plugins(self.state_dir_); },
+                [](PluginSwaps &self) { --self.running_; }));
+  if (started == BH_OK) ++running_;
+}
+
+PluginSwaps::~PluginSwaps() {
+  while (running_ > 0) reactor_.poll(100);
+  reactor_.forget(this);
+}
+
+void PluginSwaps::hold(const Profile &profile) {
+  std::erase_if(held_, [&](const auto &entry) {
+    const PluginUse *use = find_tools(profile, entry.first);
+    return use == nullptr || use->file.mark != entry.second.mark;
+  });
+  for (const PluginUse &use : profile.tools) {
+    if (use.file.mark.empty() || !use.file.path.empty() || held_.contains(use.id)) continue;
+    LoadOptions options;
+    options.dirs = profile.plugin_dirs;
+    auto opened = open_plugin(use.plugin, options);
+    // If the file was replaced after the profile was read, this is not the version in use.
+    if (!opened || file_mark(opened->library.status) != use.file.mark) continue;
+    held_[use.id] = {use.file.mark, std::make_shared<const OpenPlugin>(std::move(*opened))};
+  }
+}
+
+void PluginSwaps::apply_to(Profile *profile, const std::vector<ProfileHold> &holds) const {
+  for (PluginUse &use : profile->tools) {
+    const auto at = swaps_.find(use.id);
+    if (at == swaps_.end()) continue;
+    const Swap &swap = at->second;
+    // An unreadable file has no mark.
+    const bool same_file = use.file.mark.empty() || use.file.mark == swap.base;
+    if (use.plugin != swap.plugin || !same_file || !refusal(use, holds).empty()) continue;
+    use.file = swap.current.file;
+  }
+}
+
+void PluginSwaps::forget_unused(const Profile &in_use) {
+  std::erase_if(swaps_, [&](const auto &entry) {
+    const PluginUse *use = find_tools(in_use, entry.first);
+    return use == nullptr || use->file.path != entry.second.current.file.path;
+  });
+}
+
+Result<PluginChange> PluginSwaps::rollback(const PluginUse &use) const {
+  const auto at = swaps_.find(use.id);
+  const bool possible = at != swaps_.end() && at->second.previous.stored != nullptr;
+  if (!possible || reactor_.now_ns() > at->second.previous_until) {
+    return fail(BH_E_NOT_FOUND, "tools." + use.id + " has no earlier version that can be restored" +
+                                    (possible ? ": it was swapped more than an hour ago" : ""));
+  }
+  const Swap &swap = at->second;
+  PluginChange out{use.id, swap.plugin, swap.base, swap.current, swap.previous, true};
+  out.to.file.mark = swap.base;
+  describe(&out);
+  return out;
+}
+
+void PluginSwaps::prepare(const Profile &profile, const std::vector<ProfileHold> &holds,
+                          const PluginSwapRequest &request,
+                          std::function<void(Result<PluginChange>)> done) {
+  const PluginUse *use = find_tools(profile, request.id);
+  if (use == nullptr) return done(fail(BH_E_NOT_FOUND, no_tools(profile, request.id)));
+  const std::string where = "tools." + use->id;
+  if (std::string why = refusal(*use, holds); !why.empty()) {
+    return done(fail(BH_E_DENIED, std::move(why)));
+  }
+  if (request.rollback) return done(rollback(*use));
+  auto job = std::make_unique<Job>();
+  job->swaps = this;
+  job->use = *use;
+  job->file = request.file;
+  job->options.dirs = profile.plugin_dirs;
+  job->state_dir = state_dir_;
+  job->done = std::move(done);
+  if (const auto swap = swaps_.find(use->id); swap != swaps_.end()) {
+    job->from = swap->second.current;
+    job->base = swap->second.base;
+  } else if (const auto held = held_.find(use->id); held != held_.end()) {
+    job->former = held->second.plugin;
+    job->former_mark = held->second.mark;
+    job->base = use->file.mark;
+  } else {
+    return job->done(fail(BH_E_LIMIT, where +
+                                          " cannot be swapped at the moment: the gateway is "
+                                          "starting, or the file in use was replaced. Try again, "
+                                          "or run `bulkhead reload`"));
+  }
+  const bh_status started = reactor_.run_blocking(
+      this, bh::blocking_work(
+                job.get(), [](Job &it) { it.work(); }, [](Job &it) { it.swaps->prepared(it); }));
+  if (started != BH_OK) return job->done(fail(BH_E_LIMIT, "the gateway is busy"));
+  ++running_;
+  static_cast<void>(job.release());  // prepared() deletes it
+}
+
+void PluginSwaps::prepared(Job &job) {
+  const std::unique_ptr<Job> over(&job);
+  --running_;
+  over->done(std::move(over->outcome));
+}
+
+PluginSwapped PluginSwaps::in_use(const PluginChange &change) {
+  Swap &swap = swaps_[change.id];
+  swap.plugin = change.plugin;
+  swap.base = change.base;
+  swap.current = change.to;
+  swap.previous = change.rollback ? PluginVersion() : change.from;
+  swap.previous_until = reactor_.now_ns() + rollback_ms * 1'000'000u;
+  held_.erase(change.id);
+  PluginSwapped out;
+  out.id = change.id;
+  out.plugin = change.to.stored->id;
+  out.from_version = change.from.version;
+  out.from_sha256 = change.from.file.sha256;
+  out.to_version = change.to.version;
+  out.to_sha256 = change.to.file.sha256;
+  if (!change.rollback) out.rollback_until_ms = bh::unix_ms() + rollback_ms;
+  return out;
+}
+
+}  // namespace bulkhead::program
