@@ -10,9 +10,9 @@
 // - Numbers are equal if their exact values are equal (see json_number.hpp): 1, 1.0 and 10e-1 are
 //   equal, but 0.1 and 0.1000000000000000055 are not. -0 equals 0.
 //
-// To limit the time on the I/O thread (about 10 ms), a text of more than max_canonical_bytes, or
-// with more than max_canonical_marks commas and colons, is compared as written. SDKs write the same
-// value in the same way each time.
+// To limit the time on the reactor thread (about 10 ms), a text of more than max_canonical_bytes,
+// or with more than max_canonical_marks commas and colons, is compared as written. SDKs write the
+// same value in the same way each time.
 //
 // In all doubtful cases, equal values may have different digests, but different values never have
 // the same digest.

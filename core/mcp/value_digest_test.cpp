@@ -164,7 +164,7 @@ TEST_CASE("value digest: members with one name keep their order") {
   CHECK(value_digest(R"({"a":1,"a":1})") != value_digest(R"({"a":1})"));
 }
 
-TEST_CASE("value digest: a text that is too large for the I/O thread is compared as written") {
+TEST_CASE("value digest: a text that is too large for the reactor thread is compared as written") {
   const auto object = [](std::size_t members, std::string_view space) {
     std::string out = "{";
     for (std::size_t i = 0; i < members; ++i) {

@@ -4,9 +4,9 @@
 // Owned by the Host or the compartment. All functions must be called on the thread that calls run()
 // or poll(), except post(), run_blocking(), stop() and wake(), which are thread-safe.
 //
-// Boost.Asio is not used by default. A message costs about five system calls in total, and Asio's
-// edge-triggered reactor adds one for each ready descriptor (a speculative read or an epoll_ctl).
-// See bench/RESULTS.md for measurements.
+// Boost.Asio is not used by default. A call (request and response) costs about six system calls,
+// and Asio's edge-triggered reactor adds one for each ready descriptor (a speculative read or an
+// epoll_ctl). See bench/RESULTS.md for measurements.
 #pragma once
 
 #include <cstdint>

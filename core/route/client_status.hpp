@@ -11,8 +11,8 @@ namespace bulkhead {
 // Counts the sessions and calls of all clients that have the same names, transport and protocol
 // revision.
 struct ClientStatus {
-  // The maximum length of a list of ClientStatus. Clients beyond this limit are counted only in the
-  // total number of sessions.
+  // The maximum length of a list of ClientStatus. The sessions of clients beyond this limit are
+  // counted only in the total number of sessions. Sessionless clients beyond it are not counted.
   static constexpr std::size_t max_listed = 64;
 
   std::string claimed_name;             // clientInfo.name; not verified

@@ -1,7 +1,7 @@
 // The clients of MCP 2026-07-28 whose requests recently arrived outside any session of the
 // transport, as over HTTP. They exist only as requests, so `bulkhead status` lists them from here.
 //
-// Runs on the I/O thread. Owned by Clients. Limits: max_clients clients; if there are more, the
+// Runs on the reactor thread. Owned by Clients. Limits: max_clients clients; if there are more, the
 // client that has been idle longest is removed. The names are claimed by clients, so a client that
 // changes its name can fill the table.
 #pragma once

@@ -2,7 +2,7 @@
 // 2026-07-28: the revision, the method, the server's own name for the tool, prompt or resource (or
 // the task id), and the arguments that the tool's inputSchema marks with x-mcp-header.
 //
-// Used on the I/O thread. Owned by the lane's Conversation.
+// Used on the reactor thread. Owned by the lane's Conversation.
 #pragma once
 
 #include <functional>

@@ -3,8 +3,8 @@
 //   client message -> scan -> session -> resolve -> gate -> lane -> connector or tools plugin
 //   upstream message -> scan -> exchange -> (gate) -> session -> transport
 //
-// Runs on the I/O thread; the extension tables post the events that arrive on other threads. Owned
-// by the Host. Limits: those of the profile.
+// Runs on the reactor thread; the extension tables post the events that arrive on other threads.
+// Owned by the Host. Limits: those of the profile.
 #pragma once
 
 #include <cstdint>

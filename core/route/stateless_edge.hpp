@@ -7,7 +7,7 @@
 // The client receives server-initiated requests and the gateway's approval forms as results; see
 // ClientInputs.
 //
-// Runs on the I/O thread. Owned by the Router.
+// Runs on the reactor thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>

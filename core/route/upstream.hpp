@@ -1,7 +1,7 @@
 // A server from the profile, with its lanes.
 //
-// Used on the I/O thread. Owned by Upstreams; once a reload has removed or replaced the server, by
-// Draining.
+// Used on the reactor thread. Owned by Upstreams; once a reload has removed or replaced the server,
+// by Draining.
 #pragma once
 
 #include <cstdint>

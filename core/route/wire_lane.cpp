@@ -253,7 +253,9 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
   if (!takes(method)) {
-    // logging/setLevel has no counterpart. The other methods are those for subscriptions.
+    // The server's revision does not have this method. Instead of logging/setLevel, each request
+    // has the level in its _meta. The other methods are resources/subscribe and unsubscribe, which
+    // subscriptions/listen replaces.
     if (method != mcp::Method::logging_set_level) subscriptions_.listening().watches_changed();
     return;
   }

@@ -1,8 +1,8 @@
-// A lane over a connector: the state of the lane, the calls on it, and when its connection is
-// opened or closed. The parts of the lane implement the rest and report to it through their Owner
-// interfaces.
+// A lane over a connector. This class holds the lane's state and its calls, and decides when its
+// connection is opened or closed. The parts of the lane implement the rest and report to it through
+// their Owner interfaces.
 //
-// Runs on the I/O thread. Owned by the Upstream.
+// Runs on the reactor thread. Owned by the Upstream.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// Numbers are parsed as text so that RapidJSON's number parser does not process untrusted input.
+// Numbers are kept as text, so RapidJSON scans numbers in untrusted input but does not convert
+// them.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;

@@ -113,8 +113,8 @@ void hint_at_sandbox(std::string_view result) {
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;
   if (!read_only) return;
   complain(
-      "the server's sandbox makes the file system read-only; to allow writes, set "
-      "sandbox_paths = { write = [...] } for the server (docs/profile.md)");
+      "the server's sandbox may have prevented the write; to allow writes by a stdio server, set "
+      "sandbox_paths = { write = [...] } for it (docs/profile.md)");
 }
 
 // If the call waits for approval in the gateway with this service socket, prints how it can be

@@ -425,8 +425,9 @@ void Supervisor::ended(Child &child) {
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
   if (child.replaces != nullptr) return drop(child, reason);
-  // A failure that a process reports while the gateway is starting can only be fixed by changing a
-  // setting. The start is therefore not retried, and run() returns the error.
+  // A failure that a process reports while the gateway is starting (such as an invalid setting, or
+  // an address in use) usually requires the user to act. The start is therefore not retried, and
+  // run() returns the error.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-// Numbers are parsed as strings, so RapidJSON's number parser is not exposed to untrusted input,
-// and an unquoted number ("PORT": 8080) reaches the server exactly as it was written.
+// Numbers are kept as strings, so RapidJSON scans them but does not convert them, and an unquoted
+// number ("PORT": 8080) reaches the server exactly as it was written.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;

@@ -72,8 +72,7 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
         "section of the "
         "profile");
   }
-  // Numbers are parsed as strings, so that untrusted input does not reach RapidJSON's number
-  // parser.
+  // Numbers are kept as strings, so RapidJSON scans them but does not convert them.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;

@@ -59,8 +59,7 @@ bh_status TransportStdio::configure(bh_str json, bh_error *error) {
                     "transport-stdio requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
-  // Numbers are parsed as strings, so that untrusted input does not reach RapidJSON's number
-  // parser.
+  // Numbers are kept as strings, so RapidJSON scans them but does not convert them.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;

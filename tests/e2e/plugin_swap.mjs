@@ -179,7 +179,7 @@ test('a version that crashes when it is called can be rolled back', async (t) =>
   const { gateway, client, plugin } = await two(t);
   assert.equal(plugin('swap', 'first', install(t.path('next/held.so'), 'two')).code, 0);
   assert.deepEqual(await both(client), ['two', 'one']);
-  // The process cannot be started any more.
+  // The process can no longer be started.
   const [compartment] = (await processesOf(gateway, 'first')).filter((one) => one.state === 'running');
   const store = join(gateway.dir, 'state/bulkhead/swapped');
   for (const folder of readdirSync(store)) {
@@ -209,7 +209,7 @@ test('no call is lost while versions are swapped under load', async (t) => {
     const before = calls;
     const done = await ask(gateway, 'POST', `/plugins/swap/${name}`, { file: next[Math.floor(round / 2)] });
     assert.equal(done.status, 200, JSON.stringify(done));
-    await until('calls go on', () => calls > before + 20);
+    await until('calls continue', () => calls > before + 20);
   }
   stop = true;
   await load;
