@@ -108,8 +108,8 @@ class ParkedInputs {
   std::vector<std::uint64_t> end(std::uint64_t number, std::string_view text, std::uint64_t now_ns,
                                  std::uint32_t http_status = 0);
 
-  // Removes the stored ends, which are the final responses of ended calls. A client that repeats its
-  // request for such a call gets the same error as after rejoin_ms.
+  // Removes the stored ends, which are the final responses of ended calls. A client that repeats
+  // its request for such a call gets the same error as after rejoin_ms.
   void forget_ends();
 
   // An event that is due. `call` is the caller's number for the call, or 0 if the call has ended.
