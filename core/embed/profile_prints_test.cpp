@@ -67,3 +67,20 @@ TEST_CASE("credentials in a URL's user, path and query are fingerprinted") {
   env.env = {{"DATABASE", "postgres://user:canary-one@host/db"}};
   CHECK(known(env, "canary-one"));
 }
+
+TEST_CASE("credentials in a JSON argument are fingerprinted") {
+  ServerDef def;
+  def.args = {R"({"port":1234567890,"apiKey":"canary-one","nested": { "token" : ["canary-two"]},)"
+              R"("note":"plain-value","auth":"Bearer canary-three","escaped":"ghp_canary\/four",)"
+              R"("db":"postgres://user:canary-five@host/db","pin":{"password":8374627465}})",
+              R"(["--password", "plain-value", "ghp_canarysix"])",
+              R"(--config={"secret":"canary-seven"})", R"({"token":"canary-eight")"};
+  for (const char *secret :
+       {"canary-one", "canary-two", "canary-three", "ghp_canary/four", "ghp_canary\\/four",
+        "canary-five", "8374627465", "ghp_canarysix", "canary-seven", "canary-eight"}) {
+    INFO(secret);
+    CHECK(known(def, secret));
+  }
+  CHECK_FALSE(known(def, "plain-value"));
+  CHECK_FALSE(known(def, "1234567890"));
+}

@@ -7,8 +7,9 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 
+// The parsers skip a byte order mark, so columns of the first line begin after it.
 std::size_t line_offset(std::string_view text, std::uint32_t number) {
-  std::size_t at = 0;
+  std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   for (std::uint32_t line = 1; line < number; ++line) {
     at = text.find('\n', at);
     if (at == std::string_view::npos) return text.size();
@@ -32,7 +33,7 @@ std::size_t skip_space(std::string_view text, std::size_t i) {
     if (text.substr(i, 2) == "//") {
       i = std::min(text.find('\n', i), text.size());
     } else if (text.substr(i, 2) == "/*") {
-      i = std::min(text.find("*/", i), text.size() - 2) + 2;
+      i = std::min(text.find("*/", i + 2), text.size() - 2) + 2;
     } else {
       return i;
     }

@@ -39,6 +39,8 @@ TEST_CASE("adding and then removing a server restores the file") {
       json("{\n  // why\n  \"mcpServers\": {\n    \"one\": {\"command\": \"}\"}\n  }\n}\n"),
       json("{\"limits\": {\"sessions\": 4}}"),
       json("{\n  \"servers\": {\"one\": {\"command\": \"x\"}}\n}"),
+      json("\xEF\xBB\xBF{\"mcpServers\": {\"one\": {\"command\": \"x\"}}}"),
+      toml("\xEF\xBB\xBF[mcpServers.one]\ncommand = \"x\"\n"),
   };
   for (const ProfileLayer &file : files) {
     INFO(file.text);
@@ -110,6 +112,8 @@ TEST_CASE("a JSON member is removed together with one comma, at any position") {
       json("{\"mcpServers\": {\n  // a is needed\n  " + a + ",\n  /* , */ " + b + "\n}}");
   CHECK(file_without_server(commented, "a").value() ==
         "{\"mcpServers\": {\n  // a is needed\n  /* , */ " + b + "\n}}");
+  const ProfileLayer slash = json("{\"mcpServers\": {" + a + " /*/ , */, " + b + "}}");
+  CHECK(file_without_server(slash, "a").value() == "{\"mcpServers\": {" + b + "}}");
 }
 
 TEST_CASE("text that cannot be edited is reported and left unchanged") {

@@ -136,6 +136,18 @@ TEST_CASE("a replaced server keeps the settings that only the profile has") {
   CHECK(b.disabled);
 }
 
+TEST_CASE("a number that TOML cannot represent is not kept") {
+  const ProfileLayer file{"file", "p.json", R"({"mcpServers": {"a": {"command": "old",
+      "roots": "off", "max_in_flight": 98765432109876543210}}})"};
+  const auto merge = merge_servers(file, {imported_server("a", "command = \"new\"\n")}, true);
+  REQUIRE(merge);
+  INFO(merge->text);
+  const Profile profile = good({{"file", file.file, merge->text}});
+  REQUIRE(profile.servers.size() == 1);
+  CHECK(profile.servers[0].command == "new");
+  CHECK(profile.servers[0].roots == RootsMode::off);
+}
+
 TEST_CASE("a duplicate is disabled only if the profile takes the server that it duplicates") {
   const std::string body = "command = \"t\"\ntimeout = 9000\n";
   ImportedServer first = imported_server("time", "command = \"t\"\n"),

@@ -135,7 +135,10 @@ class EntryReader {
 
   bool read_args(const Node &value) {
     if (value.kind != Kind::array || !entry_.args.empty()) return false;
-    for (const Node &item : value.items) entry_.args.push_back(text_of(item));
+    for (const Node &item : value.items) {
+      entry_.args.push_back(text_of(item));
+      add_references(entry_.args.back(), true);
+    }
     return true;
   }
 
@@ -186,11 +189,17 @@ class EntryReader {
     return true;
   }
 
-  // Adds the variable names of all "${...}" references, including those that expand() rejects.
-  void add_references(std::string_view text) {
+  // Adds the variable names of all "${...}" references, including those that expand() rejects. If
+  // only_inputs is true, adds only the variables from which ${input:ID} is read.
+  void add_references(std::string_view text, bool only_inputs = false) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);
       std::string_view body = text.substr(0, text.find('}'));
+      if (body.starts_with("input:")) {
+        add_variable(variable_for(entry_.name, body.substr(6)));
+        continue;
+      }
+      if (only_inputs) continue;
       if (body.starts_with("env:")) body.remove_prefix(4);
       add_variable(std::string(body.substr(0, body.find(":-"))));
     }

@@ -229,6 +229,7 @@ TEST_CASE("F10 an entry shows all data that a user must review") {
           "env": {"A": "${AWS_SECRET_ACCESS_KEY}", "B": "x-${env:HOME:-y}-${HOME}", "C": "plain"},
           "sandbox": "off", "timeout": 5, "oauth": {"clientSecret": "very-secret", "id": "me"}},
     "b": {"url": "https://x.example/${TOKEN}?k=1", "headers": {"X": "${input:q}"},
+          "args": ["--k=${input:api-key} ${SHELL_VARIABLE}", "${input:b_other:x}"],
           "bearer_token_env_var": "GH"},
     "c": {"url": "https://x.example/", "bearerToken": "${B}", "env": "not a table"},
     "d": [1]}})");
@@ -244,7 +245,8 @@ TEST_CASE("F10 an entry shows all data that a user must review") {
                                {"timeout", "5"},
                                {"oauth", R"({"clientSecret":"***","id":"me"})"}});
   CHECK(all[1].url == "https://x.example/${TOKEN}?k=1");
-  CHECK(all[1].variables == std::vector<std::string>{"TOKEN", "input:q", "GH"});
+  CHECK(all[1].variables ==
+        std::vector<std::string>{"TOKEN", "B_Q", "B_API_KEY", "B_OTHER_X", "GH"});
   CHECK(all[1].others == Pairs{{"bearer_token_env_var", "\"GH\""}});
   CHECK(all[2].headers == Pairs{{"Authorization", "Bearer ${B}"}});
   CHECK(all[2].others == Pairs{{"env", "\"***\""}});

@@ -69,14 +69,8 @@ std::optional<std::uint64_t> whole_number(const std::string &text) {
 }  // namespace
 
 std::string printable(std::string_view text, std::size_t most) {
-  std::string out;
-  const bool cut = text.size() > most;
-  text = bh::cut_text(text, most);
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte == 0x7F ? '?' : c;
-  }
-  if (cut) out += "...";
+  std::string out = bh::printable(bh::cut_text(text, most));
+  if (text.size() > most) out += "...";
   return out;
 }
 

@@ -575,3 +575,14 @@ TEST_CASE("variables that plugins and the corporation's servers use must be set"
   CHECK(errors(ProfileUse::none, {{"f", "a.toml", "[tools.o]\nplugin = 'x'\nk = '${env:1}'\n"}}) ==
         "tools.o.k invalid_schema\n");
 }
+
+TEST_CASE("text from a file cannot control the terminal in an error") {
+  const auto errors = bad({{"file", "a.json",
+                            "{\"a\xC2\x9B"
+                            "2Jb\xE2\x80\xAE\": 1}"}});
+  const std::string text = to_string(errors.at(0));
+  INFO(text);
+  CHECK(has(text, "unknown key \"a?2Jb?\""));
+  CHECK(text.find("\xC2\x9B") == text.npos);
+  CHECK(text.find("\xE2\x80\xAE") == text.npos);
+}

@@ -123,4 +123,6 @@ TEST_CASE("credentials are detected by name and value") {
                                  "Authorization: Bearer ${env:T}", "***"});
   CHECK(masked_args({R"({"port":1,"token":"canary"})", R"([1,"ghp_canary1"])", R"({"a":1})"}) ==
         std::vector<std::string>{"***", "***", R"({"a":1})"});
+  CHECK(masked_args({R"(--config={"token":"canary"})", R"(--config={"a":1})"}) ==
+        std::vector<std::string>{"--config=***", R"(--config={"a":1})"});
 }

@@ -204,9 +204,10 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
     next = option && named && split == std::string::npos;
     const bool url = arg.find("://") != std::string::npos;
     const std::string_view value = std::string_view(arg).substr(split == arg.npos ? 0 : split + 1);
+    const bool json = option && split != arg.npos && json_credential(value);
     const bool reference =
         refers(value.substr(std::min(value.find_first_not_of(' '), value.size())));
-    if (split != std::string::npos && !reference && (named || credential_value(value))) {
+    if (split != std::string::npos && !reference && (named || json || credential_value(value))) {
       out.push_back(arg.substr(0, split + 1).append(kMask));
     } else {
       out.push_back(url ? masked_url(arg) : arg);

@@ -1,5 +1,8 @@
 #include "profile/toml_text.hpp"
 
+#include <charconv>
+#include <cstdint>
+
 #include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead::profiles {
@@ -38,6 +41,18 @@ std::string toml_key(std::string_view name) {
   return bare ? std::string(name) : toml_string(name);
 }
 
+namespace {
+
+// Returns true for an integer that does not fit into 64 bits: JSON permits it, TOML does not.
+bool is_too_large(std::string_view number) {
+  std::int64_t value = 0;
+  const char *const end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value);
+  return stop == end && error == std::errc::result_out_of_range;
+}
+
+}  // namespace
+
 std::string toml_value(const Node &node) {
   switch (node.kind) {
     case Kind::null:
@@ -46,7 +61,7 @@ std::string toml_value(const Node &node) {
     case Kind::boolean:
       return node.flag ? "true" : "false";
     case Kind::number:
-      return node.text;
+      return is_too_large(node.text) ? std::string() : node.text;
     case Kind::string:
       return toml_string(node.text);
     case Kind::array: {

@@ -17,7 +17,7 @@ std::string toml_string(std::string_view text);
 // Formats a key. It is quoted only if necessary.
 std::string toml_key(std::string_view name);
 // Formats a value on one line, with inline tables. Returns an empty string for null, for a date,
-// and for an array or table that contains one.
+// for an integer that TOML cannot represent, and for an array or table that contains one of these.
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

@@ -5,33 +5,9 @@
 #include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead::program {
-namespace {
-
-// Also matches line separators, and characters that change the text direction, because they can
-// make one name look like another.
-bool is_control(char32_t c) {
-  return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
-         c == 0x2028 || c == 0x2029;
-}
-
-}  // namespace
 
 std::string printable(std::string_view text, bool keep_lines) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    std::size_t size = 0;
-    const char32_t code = bh::first_character(text, &size);
-    const bool malformed = code == bh::replacement_character && size == 1;
-    const bool kept = keep_lines && (code == '\n' || code == '\t');
-    if (malformed || (is_control(code) && !kept)) {
-      out += '?';
-    } else {
-      out += text.substr(0, size);
-    }
-    text.remove_prefix(size);
-  }
-  return out;
+  return bh::printable(text, keep_lines);
 }
 
 std::size_t columns(std::string_view text) noexcept {

@@ -52,15 +52,8 @@ class Doctor {
 
  private:
   void print(std::string_view mark, std::string_view text) {
-    std::string line = std::string(mark) + std::string(text);
-    // The endpoint's text may contain control characters, including C1 (U+0080 to U+009F).
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(line[i]);
-      const bool c1 = i > 0 && line[i - 1] == '\xC2' && byte >= 0x80 && byte < 0xA0;
-      if (c1) line[i - 1] = '?';
-      if (c1 || byte < 0x20 || byte == 0x7F) line[i] = '?';
-    }
-    write_output(line + "\n");
+    // The endpoint's text may contain control characters.
+    write_output(std::string(mark) + bh::printable(text) + "\n");
   }
   bool good(const std::string &text) {
     print("ok    ", text);

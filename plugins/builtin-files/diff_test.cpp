@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -166,4 +167,18 @@ TEST_CASE("file_read numbers lines on request and reports it in structuredConten
   CHECK_FALSE(page.structured().HasMember("next_offset"));
   CHECK(files.call("file_read", R"({"path":"f","limit":1})").structured()["next_offset"].GetInt() ==
         2);
+}
+
+TEST_CASE("a diff with many places in a very long line does not rescan the line") {
+  std::string text(std::size_t{16} << 20, 'x');
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < 100'000; ++i) places.push_back(i * 160);
+  for (const std::size_t at : places) text[at] = 'a';
+  for (const char *to : {"b", ""}) {
+    const std::clock_t before = std::clock();
+    const std::string diff =
+        builtin_files::replacement_diff("f", text, places, "a", to, std::size_t{64} << 20);
+    CHECK(diff.starts_with("--- f\n+++ f\n@@ -1,1 +1,1 @@\n-axxx"));
+    CHECK(std::clock() - before < 20 * CLOCKS_PER_SEC);  // about 0.1 s; quadratic: minutes
+  }
 }

@@ -30,13 +30,16 @@ std::size_t line_end(std::string_view text, std::size_t at) {
 }
 
 // Returns the end of the last line that changes if `from` at offset `at` is replaced with `to`.
+// `known` is the end of the line of an earlier place, or less: if `at` is in the same line, the
+// line is not searched again.
 std::size_t touched_end(std::string_view text, std::size_t at, std::string_view from,
-                        std::string_view to) {
+                        std::string_view to, std::size_t known) {
   const std::size_t end = at + from.size();
   // If `from` ends at a line break that the replacement preserves, the next line does not change.
-  const bool ends_line = from.ends_with('\n');
-  const bool stays_line = to.ends_with('\n') || (to.empty() && line_begin(text, at) == at);
-  return ends_line && stays_line ? end : line_end(text, end);
+  if (from.ends_with('\n')) {
+    if (to.ends_with('\n') || (to.empty() && line_begin(text, at) == at)) return end;
+  }
+  return end < known ? known : line_end(text, end);
 }
 
 std::vector<LineChange> changes_of(std::string_view text, const std::vector<std::size_t> &places,
@@ -65,7 +68,7 @@ std::vector<LineChange> changes_of(std::string_view text, const std::vector<std:
     LineChange &c = out.back();
     c.text.append(text.substr(done, at - done)).append(to);
     done = at + from.size();
-    c.end = std::max(c.end, touched_end(text, at, from, to));
+    c.end = std::max(c.end, touched_end(text, at, from, to, c.end));
   }
   close();
   return out;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t max_ignore_bytes = 64u << 10;  // bytes read per .gitignore file
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;          // maximum number of entries in all open folders
+constexpr std::size_t max_held = 200'000;  // maximum number of entries in all open folders
+constexpr std::string_view too_many = "some folders have too many files";
 constexpr std::size_t entries_between_looks = 64;  // entries read between calls to must_stop()
 
 struct WalkEntry {
@@ -29,7 +30,8 @@ struct Level {
   std::string path;  // with a trailing "/", or empty
   std::vector<WalkEntry> entries;
   std::size_t next = 0;
-  IgnoreRules ignore{};  // rules of this folder's .gitignore file
+  bool truncated = false;  // the folder has more entries
+  IgnoreRules ignore{};    // rules of this folder's .gitignore file
 };
 
 IgnoreRules ignore_rules(int folder) {
@@ -76,7 +78,10 @@ bool open_level(const Call &call, Fd folder, std::string path, std::size_t room,
     const std::string_view name = entry->d_name;
     bool is_link = false;
     if (name == "." || name == ".." || is_temporary_name(name)) continue;
-    if (out->entries.size() >= room) break;
+    if (out->entries.size() >= room) {
+      out->truncated = true;
+      break;
+    }
     const bool folder_entry = is_folder(fd, *entry, &is_link);
     if (!is_link) out->entries.push_back({std::string(name), folder_entry});
   }
@@ -98,6 +103,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     return "the folder is not readable";
   }
   if (options.gitignore) levels[0].ignore = ignore_rules(::dirfd(levels[0].dir.get()));
+  if (levels[0].truncated) incomplete = too_many;
   std::size_t held = levels[0].entries.size();
   while (!levels.empty()) {
     Level &level = levels.back();
@@ -129,7 +135,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     }
     if (options.gitignore) below.ignore = ignore_rules(::dirfd(below.dir.get()));
     held += below.entries.size();
-    if (held >= max_held) incomplete = "some folders have too many files";
+    if (below.truncated) incomplete = too_many;
     levels.push_back(std::move(below));
   }
   return incomplete;

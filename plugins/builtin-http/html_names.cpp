@@ -107,8 +107,9 @@ bool is_hidden(const GumboElement &e) {
 
 std::string link_target(std::string_view href) {
   constexpr std::size_t max_href = 2000;
-  while (!href.empty() && static_cast<signed char>(href.front()) <= ' ') href.remove_prefix(1);
-  while (!href.empty() && static_cast<signed char>(href.back()) <= ' ') href.remove_suffix(1);
+  const auto is_space = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+  while (!href.empty() && is_space(href.front())) href.remove_prefix(1);
+  while (!href.empty() && is_space(href.back())) href.remove_suffix(1);
   const std::string start = bh::lowered(href.substr(0, 11));
   if (href.size() > max_href || start.starts_with("javascript:") || start.starts_with("data:")) {
     return {};

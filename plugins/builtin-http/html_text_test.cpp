@@ -32,6 +32,9 @@ TEST_CASE("a page is converted to Markdown") {
   CHECK(text_of("<title>t</title><body><style>s</style><script>alert('x')</script>"
                 "<noscript>n</noscript><svg><text>v</text></svg><template>t</template>text"
                 "<img alt='a picture' src=x>") == "texta picture\n");
+  CHECK(text_of("<a href=' /wiki/\xE6\x97\xA5\xE6\x9C\xAC \n'>x</a>") ==
+        "[x](/wiki/\xE6\x97\xA5\xE6\x9C\xAC)\n");
+  CHECK(text_of("<a href='\xC3\xA9'>x</a>") == "[x](\xC3\xA9)\n");
   CHECK(text_of("<a href='javascript:x'>y</a> <b> </b> <h2></h2><li></li>z") == "y\n\nz\n");
   CHECK(text_of("a<b> b </b>c") == "a **b** c\n");
   CHECK(text_of("<b>a<strong>b<i>c</i></strong> <code>d</code></b>") == "**ab*c* `d`**\n");

@@ -269,3 +269,13 @@ TEST_CASE("over a socket, redirects and retries are left to the caller") {
   CHECK(w.got->status == 503);
   CHECK(w.got->retry_after == "7");
 }
+
+TEST_CASE("over a socket, the length of a response without a body is not limited") {
+  const auto *head = GENERATE("HTTP/1.1 204 No Content\r\nContent-Length: 101\r\n\r\n",
+                              "HTTP/1.1 304 Not Modified\r\nContent-Length: 101\r\n\r\n");
+  SocketWorld w;
+  w.respond(head);
+  REQUIRE(w.ended());
+  CHECK(w.got->problem == "");
+  CHECK(w.got->body.empty());
+}

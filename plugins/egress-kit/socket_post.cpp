@@ -109,7 +109,9 @@ bool SocketPost::consume(std::string_view in) {
       case Result::head:
         answer_.status = head.status;
         answer_.retry_after = head.retry_after;
-        if (head.content_length > max_body_) return too_large();
+        if (head.framing == http_codec::Framing::length && head.content_length > max_body_) {
+          return too_large();
+        }
         break;
       case Result::body:
         if (piece.size() > max_body_ - answer_.body.size()) return too_large();

@@ -198,6 +198,7 @@ TEST_CASE("process names are sanitized, and truncated at a character boundary") 
   CHECK(clean_process_name("my agent\tx") == "my_agent_x");
   CHECK(clean_process_name("") == "");
   CHECK(clean_process_name("a\x7F\xC2\x85z") == "a__z");
+  CHECK(clean_process_name("a\xE2\x80\xAEz") == "a_z");
   CHECK(clean_process_name("caf\xC3\xA9") == "caf\xC3\xA9");
   CHECK(clean_process_name("cut\xC3") == "cut_");
   std::string name;

@@ -30,21 +30,11 @@ bool has_duplicates(const Value &object) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
-// Truncates the text to `max` bytes, and replaces ASCII control characters because the text is
-// shown in logs, clients and terminals.
-std::string plain(std::string_view text, std::size_t max) {
-  std::string out(bh::cut_text(text, max));
-  std::replace_if(
-      out.begin(), out.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return out;
-}
-
 std::string read_text(const Value &object, const char *name, std::size_t max, std::string *out) {
   const Value *value = find(object, name);
   if (value == nullptr) return {};
   if (!value->IsString()) return std::string(name) + " is not a string";
-  *out = plain(text_of(*value), max);
+  *out = bh::one_line(text_of(*value), max);  // it is shown in logs, clients and terminals
   return {};
 }
 

@@ -161,6 +161,8 @@ TEST_CASE("valid responses of a hook are accepted") {
   CHECK(block.answer.rule == "r 1");
   CHECK(block.answer.reason == "no");
   CHECK(block.answer.ttl_ms == 5);
+  CHECK(read(R"({"decision":"block","reason":"a\u009b2Jb\u202e\u2028c"})").answer.reason ==
+        "a 2Jb  c");
   const Read rewrite =
       read(R"({"decision":"rewrite","rewrite_target":"arguments","rewrite_value":{"a":[1,"x"]}})");
   CHECK(rewrite.answer.verdict == BH_VERDICT_REWRITE);

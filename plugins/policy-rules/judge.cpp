@@ -339,12 +339,15 @@ Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::st
 
 Verdict Judge::conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                         const Findings &findings) {
+  // Also after an exception, later messages must not use these findings.
+  struct Reset {
+    const Findings *&known;
+    ~Reset() { known = nullptr; }
+  } const reset{known_};
   known_ = &findings;
-  const Verdict verdict = event == Event::request    ? decide(set, call)
-                          : event == Event::response ? observe(set, call, result)
-                                                     : judge(set, call);
-  known_ = nullptr;
-  return verdict;
+  return event == Event::request    ? decide(set, call)
+         : event == Event::response ? observe(set, call, result)
+                                    : judge(set, call);
 }
 
 // ---- lists -----------------------------------------------------------------------------------

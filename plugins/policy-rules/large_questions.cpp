@@ -91,25 +91,34 @@ void LargeQuestions::study(Question &q) noexcept {
 void LargeQuestions::conclude(Question &q) noexcept {
   LargeQuestions &all = *q.owner;
   if (all.stopped_) return;
+  Verdict verdict = refusal("out of memory while evaluating the rules");
   try {
     // If the rules have been reloaded, the message is evaluated again with the new rules.
     const bool reloaded = q.set != all.rules_();
     if (reloaded && all.begin_first()) return;
-    all.answer_first(q.studied  ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
-                     : reloaded ? refusal("the pool for blocking work is full")
-                                : refusal("out of memory while evaluating the rules"));
-    while (!all.waiting_.empty() && !all.begin_first())
-      all.answer_first(refusal("the pool for blocking work is full"));
-  } catch (const std::exception &failed) {
-    all.host_.log(BH_LOG_ERROR, std::string("a large message was not evaluated: ") + failed.what());
+    if (q.studied) {
+      verdict = all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings);
+    } else if (reloaded) {
+      verdict = refusal("the pool for blocking work is full");
+    }
+  } catch (const std::exception &) {  // out of memory
   }
+  all.answer_first(verdict);
+  while (!all.waiting_.empty() && !all.begin_first())
+    all.answer_first(refusal("the pool for blocking work is full"));
 }
 
-void LargeQuestions::answer_first(const Verdict &verdict) {
+// Removes the first message even if its verdict cannot be reported, so that the next one is
+// evaluated.
+void LargeQuestions::answer_first(const Verdict &verdict) noexcept {
   const std::unique_ptr<Question> first = std::move(waiting_.front());
   waiting_.pop_front();
   bytes_ -= first->text.size();
-  answer_(first->call.exchange, verdict);
+  try {
+    answer_(first->call.exchange, verdict);
+  } catch (const std::exception &) {  // out of memory
+    host_.log(BH_LOG_ERROR, "the verdict for a large message was not reported: out of memory");
+  }
 }
 
 }  // namespace bulkhead::rules

@@ -46,7 +46,7 @@ class LargeQuestions {
   struct Question;
 
   bool begin_first();
-  void answer_first(const Verdict &verdict);
+  void answer_first(const Verdict &verdict) noexcept;
   static void study(Question &q) noexcept;     // runs on a pool thread
   static void conclude(Question &q) noexcept;  // runs on the reactor thread
 

@@ -6,15 +6,58 @@
 #include <catch2/catch.hpp>
 
 #include <bulkhead/testing/fake_host.hpp>
+#include <cstdlib>
 #include <deque>
+#include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "json_text.hpp"
 #include "rules_test.hpp"
 
 extern "C" const bh_entry *bh_static_entry_PolicyRules(void);
+
+namespace {
+
+// The number of allocations on this thread that succeed before one fails. If negative, none fails.
+thread_local int allocations_left = -1;
+
+// Allocations succeed while an object of this class exists.
+class SafeAllocations {
+ public:
+  SafeAllocations() : left_(std::exchange(allocations_left, -1)) {}
+  ~SafeAllocations() { allocations_left = left_; }
+  SafeAllocations(const SafeAllocations &) = delete;
+  SafeAllocations &operator=(const SafeAllocations &) = delete;
+
+ private:
+  const int left_;
+};
+
+}  // namespace
+
+#ifndef __has_feature
+#define __has_feature(x) 0  // defined only by clang
+#endif
+// ThreadSanitizer replaces operator new itself, so that no allocation fails.
+#if !defined(__SANITIZE_THREAD__) && !__has_feature(thread_sanitizer)
+
+void *operator new(std::size_t size) {
+  const bool fails = allocations_left == 0;
+  if (allocations_left >= 0) --allocations_left;
+  if (void *p = fails ? nullptr : std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void *p) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::size_t) noexcept {
+  std::free(p);
+}
+
+#endif
 
 namespace {
 
@@ -49,6 +92,7 @@ struct World {
   static inline std::deque<Work> works;
   static inline bool skips_work = false;  // work does nothing
   static inline bool pool_is_full = false;
+  static inline int allocations = -1;  // allocations_left at the start of each conclusion
   static inline const bh_host_executor *real_executor = nullptr;
   bh_host_executor executor{};
 
@@ -56,6 +100,7 @@ struct World {
     later.clear();
     works.clear();
     skips_work = pool_is_full = false;
+    allocations = -1;
     real_executor = static_cast<const bh_host_executor *>(
         host.host()->get_ext(host.host()->ctx, BH_EXT_HOST_EXECUTOR));
     executor = *real_executor;
@@ -63,6 +108,7 @@ struct World {
     host.add_ext(BH_EXT_HOST_EXECUTOR, &executor);
     host_policy.size = sizeof host_policy;
     host_policy.decided = [](void *, std::uint64_t exchange, const bh_verdict *v) -> bh_status {
+      const SafeAllocations safe;
       later.push_back({exchange, v->verdict, std::string(bh::view(v->rule)),
                        std::string(bh::view(v->reason)), std::string(bh::view(v->arguments)),
                        std::this_thread::get_id()});
@@ -82,6 +128,7 @@ struct World {
   }
 
   static bh_status run_blocking(void *ctx, void (*run)(void *), void (*done)(void *), void *arg) {
+    const SafeAllocations safe;
     if (pool_is_full) return BH_E_LIMIT;
     works.push_back({run, done, arg, {}});
     const auto begin = [](void *work) {
@@ -91,6 +138,8 @@ struct World {
     };
     const auto end = [](void *work) {
       const Work &one = *static_cast<Work *>(work);
+      const SafeAllocations safe;
+      allocations_left = std::exchange(allocations, -1);
       one.done(one.arg);
     };
     return real_executor->run_blocking(ctx, begin, end, &works.back());
@@ -229,6 +278,25 @@ TEST_CASE("a large message is rewritten like a small message") {
   const World::Verdict &verdict = w.answered();
   CHECK(verdict.verdict == BH_VERDICT_REWRITE);
   CHECK(verdict.text == large(",\"kind\":\"quiet\""));
+}
+
+TEST_CASE("if memory is exhausted, a large message is rejected and the next one is evaluated") {
+  bool failed = true;
+  for (int allocations = 0; failed && allocations < 1000; ++allocations) {
+    INFO(allocations);
+    World w(kReads);
+    REQUIRE(w.decide(1, "shout", large(",\"kind\":\"loud\"")) == BH_PENDING);
+    REQUIRE(w.decide(2, "write", large(",\"kind\":\"plain\"")) == BH_PENDING);
+    World::allocations = allocations;
+    w.answered(2);
+    failed = World::later[0].verdict == BH_VERDICT_BLOCK;
+    CHECK(World::later[0].exchange == 1);
+    if (failed) CHECK(World::later[0].reason == "out of memory while evaluating the rules");
+    if (!failed) CHECK(World::later[0].verdict == BH_VERDICT_REWRITE);
+    CHECK(World::later[1].exchange == 2);
+    CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
+  }
+  CHECK_FALSE(failed);
 }
 
 TEST_CASE("large results and notifications are evaluated on another thread") {

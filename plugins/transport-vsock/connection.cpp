@@ -331,7 +331,9 @@ bool Connection::on_line(std::string_view line) {
   // The guest may offer to support server-initiated messages only before the session is opened.
   // Later lines are not checked for such an offer, because parsing them is slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
-  if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
+  if ((!may_offer || !handle_unanswered(line)) && open_session()) {
+    deliver_in_turn(0, line, !waits() || expects_response(line));
+  }
   return !doomed_;
 }
 
@@ -429,12 +431,16 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
+bool Connection::waits() const noexcept {
+  return full() || !parked_.empty();
+}
+
 // The host limits how many requests of a session are in flight. Additional requests are queued
 // here. If the queue reaches its limit, reading pauses. Messages in notification frames are
 // delivered before queued requests, because they may be responses to server-initiated requests on
 // which an in-flight request depends.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
-  if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
+  if (awaited && waits()) return park(stream, message, true);
   deliver(stream, message, awaited);
   // A cancellation may refer to a queued request, so it is delivered once more after that request.
   if (parked_.empty() || doomed_ || awaited) return;

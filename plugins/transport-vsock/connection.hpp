@@ -146,6 +146,7 @@ class Connection final : private stdio_lines::LineSink {
   void deliver_parked();
   void park(std::uint64_t stream, std::string_view message, bool awaited);
   bool full() const noexcept;
+  bool waits() const noexcept;  // whether the next request must be queued
   void deliver(std::uint64_t stream, std::string_view message, bool awaited);
   bool send_frame(std::uint32_t stream, std::string_view name, std::span<const bh_str> parts);
   bh_status send_as_frame(const bh_outgoing &message);

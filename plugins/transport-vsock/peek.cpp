@@ -80,6 +80,11 @@ Envelope peek(std::string_view message) {
   return duplex ? Envelope::duplex : Envelope::notification;
 }
 
+bool expects_response(std::string_view message) {
+  const Envelope kind = peek(message);
+  return kind == Envelope::request || kind == Envelope::unreadable;
+}
+
 std::string id_of(std::span<const bh_str> parts) {
   std::string message;
   for (const bh_str &part : parts) message += bh::view(part);

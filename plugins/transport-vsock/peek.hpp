@@ -20,6 +20,8 @@ enum class Envelope : std::uint8_t {
 inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex";
 
 Envelope peek(std::string_view message);
+// Returns false for responses and notifications.
+bool expects_response(std::string_view message);
 
 // Returns the `id` member of a JSON object, in JSON ("7", "\"a\""). Returns an empty string if
 // there is no such member, or if it is longer than 1,024 bytes. The object may be split into

@@ -431,6 +431,27 @@ TEST_CASE("the older protocol has one message per line") {
   CHECK(after.ends_with("{\"to\":" + request(3) + "}\n"));
 }
 
+TEST_CASE("lines: responses and cancellations are delivered before requests that wait") {
+  World w("", false);
+  w.limits.in_flight_per_session = 2;
+  Guest g(w);
+  g.write(line + duplex + "\n" + request(1) + "\n" + request(2) + "\n" + request(3) + "\n");
+  REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
+  const std::string response = R"({"jsonrpc":"2.0","id":9,"result":{}})";
+  const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
+  g.write(response + "\n" + cancel + "\n");
+  REQUIRE(w.until([&] { return w.delivered.size() == 4; }));
+  CHECK(w.delivered[2].text == response);
+  CHECK(w.delivered[3].text == cancel);
+  CHECK(w.answer(1, 0, "{1}") == BH_OK);
+  REQUIRE(w.until([&] { return w.delivered.size() == 6; }));
+  CHECK(w.delivered[4].text == request(3));
+  CHECK(w.delivered[5].text == cancel);  // once more, after the queued request
+  g.write(request(4) + "\n");
+  w.host.turn(0);
+  CHECK(w.delivered.size() == 6);  // the limit counts only requests
+}
+
 TEST_CASE("a silent connection is closed after sniff_timeout_ms without affecting others") {
   World w(R"(,"sniff_timeout_ms":50)");
   Guest silent(w), half(w), good(w);

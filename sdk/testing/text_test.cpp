@@ -76,6 +76,9 @@ TEST_CASE("text is truncated and repaired at character boundaries") {
 
 TEST_CASE("text is prepared for messages") {
   CHECK(bh::one_line("a\n\x7F\xC2\x85ä\xFF", 100) == "a   ä?");
+  CHECK(bh::one_line("a\xE2\x80\xAE\xE2\x81\xA9\xE2\x80\xA8", 100) == "a   ");
+  CHECK(bh::printable("a\n\xC2\x9B\xE2\x80\xAE\xFF€") == "a????€");
+  CHECK(bh::printable("a\n\t\x1B", true) == "a\n\t?");
   CHECK(bh::one_line("aä€", 5) == "aä");
   CHECK(bh::one_line("aä€", 0).empty());
   CHECK(bh::one_line("\xEF\xBF\xBD", 100) == "\xEF\xBF\xBD");  // valid UTF-8

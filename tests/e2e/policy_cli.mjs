@@ -211,6 +211,9 @@ test('policy test reports passed cases, and failed cases with their line', (t) =
   const good = cli(t, ['test', '-'], rulesFile, cases);
   assert.equal(good.code, 0, show(good));
   assert.match(good.stdout, /^3 passed, 0 failed$/m);
+  const none = cli(t, ['test', '/dev/null'], rulesFile);
+  assert.equal(none.code, 0, show(none));
+  assert.match(none.stdout, /^0 passed, 0 failed$/m);
   const unguarded = rulesFile.replace('has(mcp.request.arguments.n) && ', '');
   const bad = cli(t, ['test', '-'], unguarded, `${cases}{"call":{"server":"s","name":"a"},"expect":"allow"}\n{"call":1,"expect":"allow"}\n`);
   assert.equal(bad.code, 1, show(bad));

@@ -186,8 +186,13 @@ std::string plain_path(std::string_view path) {
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length) {
   const std::size_t begin =
       bh::character_boundary(text, std::min<std::uint64_t>(start, text.size()));
-  const std::size_t end =
-      bh::character_boundary(text, std::min<std::uint64_t>(begin + length, text.size()));
+  const std::size_t most = std::min<std::uint64_t>(length, text.size() - begin);
+  std::size_t end = bh::character_boundary(text, begin + most);
+  // A page has at least one character, even if the character is longer than `length`. Otherwise,
+  // the caller would make no progress.
+  for (std::size_t n = most; end <= begin && end < text.size(); ++n) {
+    end = bh::character_boundary(text, begin + n);
+  }
   std::string out(text.substr(begin, end - begin));
   if (end < text.size()) {
     out += "\n(" + std::to_string(text.size() - end) + " more bytes: continue with start_index " +

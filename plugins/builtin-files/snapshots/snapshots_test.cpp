@@ -182,6 +182,12 @@ TEST_CASE("D11 changes are detected by content, and the text is plain JSON") {
   const Answer page = files.call("snapshots_changes", R"({"max_length":20})");
   CHECK(has(page.text(), "start_index 20)"));
   CHECK(page.structured()["changes"].Size() == 5);
+  // A page has at least one character, so that the caller makes progress.
+  CHECK(builtin_files::page_of("aé€z", 0, 1) == "a\n(6 more bytes: continue with start_index 1)");
+  CHECK(builtin_files::page_of("aé€z", 1, 1) == "é\n(4 more bytes: continue with start_index 3)");
+  CHECK(builtin_files::page_of("aé€z", 3, 2) == "€\n(1 more bytes: continue with start_index 6)");
+  CHECK(builtin_files::page_of("aé€z", 6, 1) == "z");
+  CHECK(builtin_files::page_of("aé€z", 7, 1) == "");
 }
 
 TEST_CASE(

@@ -15,9 +15,7 @@ constexpr std::size_t kMaxNameBytes = 60;
 // boundary.
 std::string shown(std::string_view name) {
   const std::string_view head = bh::cut_text(name, kMaxNameBytes);
-  std::string out = "'";
-  for (const char c : head) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
-  return out + (head.size() < name.size() ? "...'" : "'");
+  return "'" + bh::printable(head) + (head.size() < name.size() ? "...'" : "'");
 }
 
 // Returns the symbol of an operator, such as "+" for "_+_", or an empty string.

@@ -203,8 +203,31 @@ constexpr bool is_control(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0);
 }
 
-// Converts text to a single line. Control characters become spaces, and bytes that are not UTF-8
-// become '?'. The result is truncated to max_bytes at a character boundary.
+// Returns true if `c` must not reach a terminal or a log: it is a control character, a line or
+// paragraph separator, or changes the text direction, which can make one name look like another.
+constexpr bool is_unprintable(char32_t c) noexcept {
+  return is_control(c) || c == 0x2028 || c == 0x2029 || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+// Replaces unprintable characters and bytes that are not UTF-8 with '?'. If keep_lines is true,
+// newlines and tabs are kept.
+inline std::string printable(std::string_view text, bool keep_lines = false) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t size = 0;
+    const char32_t c = first_character(text, &size);
+    const bool malformed = size == 1 && c == replacement_character;
+    const bool kept = keep_lines && (c == '\n' || c == '\t');
+    out += malformed || (is_unprintable(c) && !kept) ? "?" : text.substr(0, size);
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
+// Converts text to a single line. Unprintable characters become spaces, and bytes that are not
+// UTF-8 become '?'. The result is truncated to max_bytes at a character boundary.
 inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string out;
   out.reserve(std::min(text.size(), max_bytes));
@@ -212,7 +235,7 @@ inline std::string one_line(std::string_view text, std::size_t max_bytes) {
     std::size_t size = 0;
     const char32_t c = first_character(text, &size);
     const bool malformed = size == 1 && c == replacement_character;
-    const std::string_view shown = malformed ? "?" : is_control(c) ? " " : text.substr(0, size);
+    const std::string_view shown = malformed ? "?" : is_unprintable(c) ? " " : text.substr(0, size);
     if (out.size() + shown.size() > max_bytes) break;
     out += shown;
     text.remove_prefix(size);

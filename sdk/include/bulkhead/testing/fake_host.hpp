@@ -360,7 +360,9 @@ class FakeHost {
     // A real host uses epoll, which rejects some descriptors that poll(2) accepts (regular files,
     // /dev/null). To test for this, the descriptor is first added to an epoll instance.
     epoll_event none{};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) {
+      return errno == EPERM ? BH_E_UNSUPPORTED : BH_E_IO;
+    }
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
     *out = ++last_id_;
     watches_.emplace(*out, w);
