@@ -36,9 +36,10 @@ std::string to_string(const ApprovalScope &scope);
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
-// A request for approval of a call. The strings come from clients, servers and rules. Hidden
-// characters in them have already been made visible, but a program that displays a string must also
-// escape the characters that its display interprets (for example, HTML).
+// A request for approval of a call. The strings come from clients, servers and rules. Each of them
+// is a single line, and hidden characters have already been made visible, but a program that
+// displays a string must also escape the characters that its display interprets (for example,
+// HTML).
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
                                max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
