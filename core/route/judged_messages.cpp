@@ -5,10 +5,6 @@
 
 namespace bulkhead {
 
-bool JudgedMessages::serves(std::string_view server) const {
-  return needs_.upstreams.find(server) != nullptr;
-}
-
 // The policy's decision may have been delayed, so the sender or the receiver may be gone.
 void JudgedMessages::pass(const JudgedEvent &event) {
   mcp::Scan scan;
