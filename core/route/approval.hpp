@@ -107,7 +107,8 @@ enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
 // Passed to observers when an approval request is resolved, and when a grant ends because it was
-// revoked or because the rules or the tool's definition changed.
+// revoked, because the rules, the tool's definition or the server changed, or because there are too
+// many grants.
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;

@@ -202,7 +202,8 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
 }
 
 void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &scope) {
-  approvals_.grant(question, scope, needs_.reactor.now_ns());
+  const auto removed = approvals_.grant(question, scope, needs_.reactor.now_ns());
+  if (removed) end_grants({*removed}, ApprovalSurface::none);
 }
 
 std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEnd end,
@@ -225,6 +226,10 @@ Result<void> ApprovalDesk::revoke(const ApprovalAnswer &answer) {
   }
   end_grants({*grant}, answer.surface);
   return {};
+}
+
+void ApprovalDesk::forget_server(std::string_view server) {
+  end_grants(approvals_.take_server(server), ApprovalSurface::none);
 }
 
 void ApprovalDesk::rules_changed() {

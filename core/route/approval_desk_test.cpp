@@ -144,6 +144,38 @@ TEST_CASE(
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
+TEST_CASE("a grant that is removed with its server or at the limit has an outcome and a record") {
+  World w;
+  w.allow(w.asked(w.first), for_session);
+  w.recorder.flush();
+  w.ends.clear();
+  w.archive.records.clear();
+  SECTION("the server") {
+    w.desk.forget_server("other");
+    CHECK(w.ends.empty());
+    w.desk.forget_server("s");
+  }
+  SECTION("the limit") {
+    ApprovalQuestion other;
+    for (std::size_t i = 1; i < Approvals::max_grants; ++i) {
+      other.digest = std::to_string(i);
+      w.desk.grant(other, for_session);
+    }
+    CHECK(w.ends.empty());
+    w.desk.grant(other, for_session);
+  }
+  CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
+  REQUIRE(w.ends.size() == 1);
+  CHECK(w.ends[0].name == "tool");
+  CHECK(w.ends[0].end == ApprovalEnd::withdrawn);
+  CHECK(w.ends[0].surface == ApprovalSurface::none);
+  w.recorder.flush();
+  REQUIRE(w.archive.records.size() == 2);
+  CHECK(mcp::member(w.archive.records[0].detail, "status") == R"("withdrawn")");
+  CHECK(mcp::member(w.archive.records[0].detail, "scope") == R"("session")");
+  CHECK(mcp::member(w.archive.records[1].detail, "status") == R"("pending")");
+}
+
 TEST_CASE("an approval for one call does not cover another call") {
   World w;
   w.allow(w.asked(w.first), {});
