@@ -52,10 +52,10 @@ struct Peer final : Channel::Receiver {
 };
 
 struct Heard final : ClientStubEvents {
-  std::vector<bh_lane> closed;
+  std::vector<bh_lane> closed, down;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
   void lane_exchange_failed(bh_lane, std::uint64_t, const Error &, std::uint32_t) override {}
-  void lane_down(bh_lane, const Error &, std::uint32_t) override {}
+  void lane_down(bh_lane lane, const Error &, std::uint32_t) override { down.push_back(lane); }
   void lane_closed(bh_lane lane) override { closed.push_back(lane); }
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}
   void call_failed(bh_call, const Error &) override {}
@@ -155,6 +155,40 @@ TEST_CASE("a lane closes in time even if the server stub never reports lane_clos
   ClientStub::connector().lane_close(self, lane);
   CHECK(heard.closed.empty());
   CHECK(loop.until([&] { return heard.closed == std::vector<bh_lane>{7}; }));
+}
+
+TEST_CASE("a lane that does not fit into the queue is rejected or reported as down") {
+  Loop loop;
+  Heard heard;
+  bh_limits limits = limits_for_tests();
+  limits.write_queue_bytes = 64;  // only one frame fits until the end of an iteration
+  ClientStub client(*loop.reactor, "compartment", limits, heard);
+  Ends ends = pair();
+  void *self = client.plugin("connector");
+  std::vector<void *> lanes(2);
+  const auto open = [&](std::size_t i) {
+    bh_lane_info info{};
+    info.size = sizeof info;
+    info.server = bh::str("s");
+    bh_error error = bh::make_error();
+    return ClientStub::connector().lane_open(self, i, &info, &lanes[i], &error);
+  };
+  SECTION("when it is opened") {
+    client.attach(std::move(ends.one));
+    REQUIRE(open(0) == BH_OK);
+    CHECK(open(1) == BH_E_LIMIT);
+    loop.reactor->poll(0);
+    CHECK(open(1) == BH_OK);
+    CHECK(heard.down.empty());
+  }
+  SECTION("when the process has started") {
+    REQUIRE(open(0) == BH_OK);
+    REQUIRE(open(1) == BH_OK);
+    client.attach(std::move(ends.one));
+    REQUIRE(heard.down.size() == 1);
+    ClientStub::connector().lane_close(self, lanes[heard.down[0]]);
+    CHECK(heard.closed == heard.down);
+  }
 }
 
 TEST_CASE("a compromised client stub can open only a limited number of lanes and calls") {

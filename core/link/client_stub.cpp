@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t list_kinds = 4;
 constexpr std::uint64_t close_margin_ms = 1'000;
+constexpr std::string_view queue_full = "it reads too slowly: its queue is full";
 
 std::uint32_t clamp_ms(std::uint64_t ms) {
   return ms > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(ms);
@@ -127,8 +128,12 @@ void ClientStub::attach(OwnedFd trunk) {
   trunk_->channel =
       std::make_unique<Channel>(reactor_, std::move(trunk), *trunk_, limits_.message_bytes + 4096,
                                 limits_.write_queue_bytes, false);
+  std::vector<Lane *> left;
   for (auto &[lane, owned] : lanes_) {
-    if (lane->server_end) hand_over(*lane);
+    if (lane->server_end && !lane->down && !hand_over(*lane)) left.push_back(lane);
+  }
+  for (Lane *lane : left) {
+    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_LIMIT, about(queue_full)}, 0);
   }
   send_waiting();
 }
@@ -150,8 +155,7 @@ void ClientStub::send_waiting() {
     if (trunk_ != nullptr && trunk_->channel->send(one.frame, one.payload) == BH_OK) {
       trunk_->calls.insert(one.frame.exchange);
     } else {
-      events_.call_failed(one.frame.exchange,
-                          {BH_E_LIMIT, about("it reads too slowly: its queue is full")});
+      events_.call_failed(one.frame.exchange, {BH_E_LIMIT, about(queue_full)});
     }
   }
 }
@@ -330,12 +334,15 @@ void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
 
 // ---- lanes -----------------------------------------------------------------------------------
 
-void ClientStub::hand_over(Lane &lane) {
+// Sends the lane's socket to the process. Returns false if the queue of the trunk is full.
+bool ClientStub::hand_over(Lane &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_open;
   frame.value = lane.connect_timeout_ms;
   const std::string text = to_bytes(LaneText{lane.plugin->id, lane.server});
-  if (trunk_->channel->send(frame, text, lane.server_end.get()) == BH_OK) lane.server_end.reset();
+  if (trunk_->channel->send(frame, text, lane.server_end.get()) != BH_OK) return false;
+  lane.server_end.reset();
+  return true;
 }
 
 void ClientStub::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
@@ -420,10 +427,11 @@ struct ClientStubFunctions {
                                               stub.limits_.message_bytes + max_header_bytes,
                                               stub.limits_.write_queue_bytes, false);
     lane->channel->accept(stub.limits_.message_bytes);
+    if (stub.trunk_ != nullptr && !stub.hand_over(*lane)) {
+      return bh::fail(error, BH_E_LIMIT, stub.about(queue_full));
+    }
     *out = lane.get();
-    Lane &made = *lane;
     stub.lanes_.emplace(lane.get(), std::move(lane));
-    if (stub.trunk_ != nullptr) stub.hand_over(made);
     return BH_OK;
   }
 
@@ -444,7 +452,7 @@ struct ClientStubFunctions {
                                  : send_behind(*lane.channel, frame, archived, *message);
     if (status == BH_OK) return BH_OK;
     if (status == BH_E_LIMIT) {
-      return bh::fail(error, BH_E_LIMIT, "it reads too slowly: its queue is full");
+      return bh::fail(error, BH_E_LIMIT, queue_full);
     }
     return bh::fail(error, BH_E_UNAVAILABLE, lane.stub->about("the process exited"));
   }
@@ -504,7 +512,7 @@ struct ClientStubFunctions {
                       stub.about("it is being restarted, and too many calls are waiting for it"));
     }
     if (stub.trunk_->channel->send(frame, to_bytes(text)) != BH_OK) {
-      return bh::fail(error, BH_E_LIMIT, stub.about("it reads too slowly: its queue is full"));
+      return bh::fail(error, BH_E_LIMIT, stub.about(queue_full));
     }
     stub.trunk_->calls.insert(call);
     return BH_PENDING;

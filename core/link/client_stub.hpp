@@ -98,7 +98,7 @@ class ClientStub {
   void fail_calls(Trunk &trunk, std::string_view reason);
   void lose_lanes(const Error &error);
   Trunk *trunk_of(bh_call call);
-  void hand_over(Lane &lane);
+  bool hand_over(Lane &lane);
   void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
   void end_lane(Lane &lane);
   Plugin *find(std::uint32_t number);

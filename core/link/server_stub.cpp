@@ -318,17 +318,31 @@ void ServerStub::send_plugin(std::uint32_t number) {
     frame.kind = FrameKind::plugin_failed;
     trunk_->send(frame, plugin.failure);
   } else if (plugin.tools != nullptr) {
-    for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
-      send_list(number, kind);
-    }
-    frame.kind = FrameKind::tools_listed;
-    const bool more = BH_HAS(bh_tools, plugin.tools, features) && plugin.tools->features != nullptr;
-    frame.code = more ? plugin.tools->features(plugin.self) : 0;
-    trunk_->send(frame);
+    send_lists(number);
   }
 }
 
-void ServerStub::send_list(std::uint32_t number, std::uint32_t kind) {
+// Sends all lists of a tools plugin. tools_listed follows only if all lists were sent, because it
+// clears an earlier failure at the client stub.
+void ServerStub::send_lists(std::uint32_t number) {
+  const ServedPlugin &plugin = plugins_[number];
+  bool all = true;
+  for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
+    all = send_list(number, kind) && all;
+  }
+  if (!all) return void(unlisted_.insert(number));
+  unlisted_.erase(number);
+  Frame frame;
+  frame.plugin = number;
+  frame.kind = FrameKind::tools_listed;
+  const bool more = BH_HAS(bh_tools, plugin.tools, features) && plugin.tools->features != nullptr;
+  frame.code = more ? plugin.tools->features(plugin.self) : 0;
+  trunk_->send(frame);
+}
+
+// Returns false if the list is not available. If list() is pending, the plugin reports a change
+// later, so only a failure is reported to the client stub.
+bool ServerStub::send_list(std::uint32_t number, std::uint32_t kind) {
   const ServedPlugin &plugin = plugins_[number];
   bh_buf buf{};
   bh_error error = bh::make_error();
@@ -336,22 +350,25 @@ void ServerStub::send_list(std::uint32_t number, std::uint32_t kind) {
   const bh::Buf owned(buf);
   Frame frame;
   frame.plugin = number;
+  if (status == BH_PENDING) return false;
   if (status != BH_OK && status != BH_E_UNSUPPORTED) {
     frame.kind = FrameKind::plugin_failed;
     trunk_->send(frame, bh::text(error));
-    return;
+    return false;
   }
   frame.kind = FrameKind::tools_list;
   frame.code = kind;
   frame.value = status == BH_OK ? 1 : 0;
   trunk_->send(frame, owned.view());
+  return true;
 }
 
 void ServerStub::list_changed(std::uint32_t number, std::uint32_t kind) {
   const ServedPlugin *plugin = find(number);
   if (trunk_ == nullptr || plugin == nullptr || plugin->tools == nullptr) return;
   if (kind < BH_LIST_TOOLS || kind > BH_LIST_PROMPTS) return;
-  send_list(number, kind);
+  if (unlisted_.contains(number)) return send_lists(number);
+  if (!send_list(number, kind)) return void(unlisted_.insert(number));
   Frame frame;
   frame.kind = FrameKind::tools_changed;
   frame.plugin = number;

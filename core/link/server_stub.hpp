@@ -95,7 +95,8 @@ class ServerStub {
   void expect_completed(std::uint64_t exchange);
   void cancel_call(std::uint64_t exchange);
   void send_plugin(std::uint32_t number);
-  void send_list(std::uint32_t plugin, std::uint32_t kind);
+  void send_lists(std::uint32_t plugin);
+  bool send_list(std::uint32_t plugin, std::uint32_t kind);
   void close(Lane &lane);
   static void refuse_lane(Channel &lane);
   const ServedPlugin *find(std::uint32_t number) const;
@@ -117,6 +118,9 @@ class ServerStub {
     bool wanted = true;  // whether the client stub that sent the call is connected
   };
   Slots<Call> calls_;
+  // The numbers of plugins whose lists could not be sent completely because list() has failed or is
+  // pending. All lists of such a plugin are sent again when one of them changes.
+  std::set<std::uint32_t> unlisted_;
   bool draining_ = false;
   bool calls_ended_ = false;  // the client stub has sent calls_ended on the current trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;

@@ -51,11 +51,14 @@ struct Tool {
   ServerStub **server = nullptr;
   std::size_t cancelled = 0;
   bool answers = true;
+  bh_status lists = BH_OK;         // returned by list()
   std::vector<std::string> calls;  // method and name
   std::vector<bh_call> pending;
 
-  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *) {
+  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {
     if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
+    const bh_status status = static_cast<Tool *>(self)->lists;
+    if (status != BH_OK) return bh::fail(error, status, "the folder has gone");
     *out = bh::buf("[{\"name\":\"" + static_cast<Tool *>(self)->id + "\"}]");
     return BH_OK;
   }
@@ -220,6 +223,51 @@ TEST_CASE("the lists of a recreated plugin are discarded and all requested again
   REQUIRE(link.until([&] { return link.heard.changes.size() == 4; }));
   for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
     CHECK(link.heard.changes[kind - 1] == std::pair<std::string, std::uint32_t>("notes", kind));
+  }
+}
+
+TEST_CASE("a plugin whose list fails is reported as failed until it can list its items") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  void *notes = link.client.fresh_tools("notes");
+  const auto fails = [&] {
+    return link.client.failure("notes").find("the folder has gone") != std::string_view::npos;
+  };
+  const auto recovers = [&] {
+    process.tools[0]->lists = BH_OK;
+    process.server->list_changed(0, BH_LIST_TOOLS);
+    REQUIRE(link.until([&] { return link.listed(notes) == R"([{"name":"notes"}])"; }));
+    CHECK(link.client.failure("notes").empty());
+    CHECK(link.heard.began == Names{"notes"});
+  };
+  SECTION("from the start") {
+    process.tools[0]->lists = BH_E_IO;
+    link.attach(process);
+    REQUIRE(link.until([&] { return !link.heard.changes.empty(); }));
+    for (int i = 0; i < 10; ++i) link.reactor->poll(1);
+    CHECK(fails());
+    CHECK(link.heard.began.empty());
+    process.server->list_changed(0, BH_LIST_RESOURCES);  // this list cannot be read either
+    for (int i = 0; i < 10; ++i) link.reactor->poll(1);
+    CHECK(fails());
+    recovers();
+  }
+  SECTION("after a change") {
+    link.attach(process);
+    REQUIRE(link.until([&] { return link.heard.began.size() == 1; }));
+    link.heard.began.clear();
+    process.tools[0]->lists = BH_E_IO;
+    process.server->list_changed(0, BH_LIST_TOOLS);
+    REQUIRE(link.until(fails));
+    recovers();
+  }
+  SECTION("but not while the list is pending") {
+    process.tools[0]->lists = BH_PENDING;
+    link.attach(process);
+    for (int i = 0; i < 10; ++i) link.reactor->poll(1);
+    CHECK(link.client.failure("notes").empty());
+    CHECK(link.listed(notes) == "pending");
+    recovers();
   }
 }
 

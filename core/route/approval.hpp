@@ -40,10 +40,10 @@ std::string to_string(const ApprovalScope &scope);
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
-// A request for approval of a call. The strings come from clients, servers and rules. Hidden
-// characters in them have already been made visible. Line breaks and tabs do not count as hidden;
-// they are escaped only in `claimed_name` and inside JSON strings. A program that displays a string
-// must also escape the characters that its display interprets (for example, HTML).
+// A request for approval of a call. The strings come from clients, servers and rules. Each of them
+// is a single line, and hidden characters have already been made visible, but a program that
+// displays a string must also escape the characters that its display interprets (for example,
+// HTML).
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
                                max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
@@ -115,7 +115,8 @@ enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
 // Passed to observers when an approval request is resolved, and when a grant ends because it was
-// revoked or because the rules or the tool's definition changed.
+// revoked, because the rules, the tool's definition or the server changed, or because there are too
+// many grants.
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;

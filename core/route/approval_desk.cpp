@@ -29,20 +29,12 @@ std::string shown_part(std::string_view json, std::size_t max) {
   return std::move(shown.text);
 }
 
-std::string shown_text(std::string_view text, std::size_t max) {
-  std::string out = visible_text(text, max);
-  if (text.size() > max) out += "...";
-  return out;
-}
-
-// Formats the name that a client claims as a single line. Line breaks and tabs are escaped;
-// otherwise, a line break in the name would start a new line in a form.
+// Formats a text as a single line. Line breaks and tabs are escaped; otherwise, a client could
+// forge the lines of a form with a name that contains line breaks.
 std::string shown_line(std::string_view text, std::size_t max) {
-  std::string out;
-  for (const char c : shown_text(text, max)) {
-    c == '\n' || c == '\t' ? bh::json::append_escaped(&out, static_cast<char32_t>(c))
-                           : out.push_back(c);
-  }
+  std::string out = visible_line(text, max);
+  // Escapes make a text longer.
+  if (text.size() > max || visible_line(text, SIZE_MAX).size() > max) out += "...";
   return out;
 }
 
@@ -83,15 +75,15 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
   q.method = mcp::to_string(call.method);
   q.server = call.server;
   q.digest = approval_digest(q.method, call.server, call.name, texts);
-  q.rule = shown_text(decision.rule, ApprovalQuestion::max_text);
-  q.process_name = shown_text(call.request.process_name, ApprovalQuestion::max_text);
+  q.rule = shown_line(decision.rule, ApprovalQuestion::max_text);
+  q.process_name = shown_line(call.request.process_name, ApprovalQuestion::max_text);
   q.session = call.request.reply.session;
   if (call.session != nullptr) {
     q.session = call.session->client();
     q.has_session = call.session->load->has_session;
-    q.principal = shown_text(call.session->principal, ApprovalQuestion::max_text);
+    q.principal = shown_line(call.session->principal, ApprovalQuestion::max_text);
     q.transport = call.session->transport;
-    q.peer = shown_text(call.session->address, ApprovalQuestion::max_text);
+    q.peer = shown_line(call.session->address, ApprovalQuestion::max_text);
     q.claimed_name = shown_line(text_of(call.session->claimed_name), ApprovalQuestion::max_text);
   }
   return q;
@@ -149,8 +141,8 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   if (approvals_.granted(q, needs_.reactor.now_ns())) return Asked::granted;
   if (!may_ask(call, elicits, message.size(), decision, refusal)) return Asked::refused;
   ShownJson shown = shown_json(arguments, ApprovalQuestion::max_arguments);
-  q.name = shown_text(call.name, ApprovalQuestion::max_name);
-  q.reason = shown_text(decision.reason, ApprovalQuestion::max_reason);
+  q.name = shown_line(call.name, ApprovalQuestion::max_name);
+  q.reason = shown_line(decision.reason, ApprovalQuestion::max_reason);
   q.arguments = std::move(shown.text);
   q.arguments_cut = shown.cut;
   q.arguments_bytes = arguments.size();
@@ -210,7 +202,8 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
 }
 
 void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &scope) {
-  approvals_.grant(question, scope, needs_.reactor.now_ns());
+  const auto removed = approvals_.grant(question, scope, needs_.reactor.now_ns());
+  if (removed) end_grants({*removed}, ApprovalSurface::none);
 }
 
 std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEnd end,
@@ -233,6 +226,10 @@ Result<void> ApprovalDesk::revoke(const ApprovalAnswer &answer) {
   }
   end_grants({*grant}, answer.surface);
   return {};
+}
+
+void ApprovalDesk::forget_server(std::string_view server) {
+  end_grants(approvals_.take_server(server), ApprovalSurface::none);
 }
 
 void ApprovalDesk::rules_changed() {

@@ -79,7 +79,7 @@ class ApprovalDesk {
   std::size_t size() const noexcept { return approvals_.size(); }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
   // Called when a reload has removed or replaced the server.
-  void forget_server(std::string_view server) { approvals_.forget_server(server); }
+  void forget_server(std::string_view server);
   // Called when the rules have changed. Ends the grants that allow calls to a tool with any
   // arguments.
   void rules_changed();

@@ -37,6 +37,7 @@ struct World : MessageWorld {
        [this](const ApprovalOutcome &o) { ends.push_back({o.question.name, o.end, o.surface}); },
        "run the approver"}};
   Gate::Decision refusal;
+  std::string reason = "it writes";
 
   World() {
     profile.approval.api = true;
@@ -51,7 +52,7 @@ struct World : MessageWorld {
     if (out != nullptr) *out = &call;
     Gate::Decision decision;
     decision.rule = asking.rule;
-    decision.reason = "it writes";
+    decision.reason = reason;
     const Scanned message(asking.message());
     return desk.ask(call, message.get(), DefinitionHash{}, decision, &refusal);
   }
@@ -143,6 +144,38 @@ TEST_CASE(
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
 }
 
+TEST_CASE("a grant that is removed with its server or at the limit has an outcome and a record") {
+  World w;
+  w.allow(w.asked(w.first), for_session);
+  w.recorder.flush();
+  w.ends.clear();
+  w.archive.records.clear();
+  SECTION("the server") {
+    w.desk.forget_server("other");
+    CHECK(w.ends.empty());
+    w.desk.forget_server("s");
+  }
+  SECTION("the limit") {
+    ApprovalQuestion other;
+    for (std::size_t i = 1; i < Approvals::max_grants; ++i) {
+      other.digest = std::to_string(i);
+      w.desk.grant(other, for_session);
+    }
+    CHECK(w.ends.empty());
+    w.desk.grant(other, for_session);
+  }
+  CHECK(w.ask(w.first) == ApprovalDesk::Asked::waits);
+  REQUIRE(w.ends.size() == 1);
+  CHECK(w.ends[0].name == "tool");
+  CHECK(w.ends[0].end == ApprovalEnd::withdrawn);
+  CHECK(w.ends[0].surface == ApprovalSurface::none);
+  w.recorder.flush();
+  REQUIRE(w.archive.records.size() == 2);
+  CHECK(mcp::member(w.archive.records[0].detail, "status") == R"("withdrawn")");
+  CHECK(mcp::member(w.archive.records[0].detail, "scope") == R"("session")");
+  CHECK(mcp::member(w.archive.records[1].detail, "status") == R"("pending")");
+}
+
 TEST_CASE("an approval for one call does not cover another call") {
   World w;
   w.allow(w.asked(w.first), {});
@@ -185,6 +218,45 @@ TEST_CASE("the texts of approval requests are limited in size, and hidden charac
         std::string::npos);
   CHECK(q.extra.find("secret") == std::string::npos);
   CHECK(q.extra.find("password") != std::string::npos);
+}
+
+TEST_CASE("no text of an approval request starts a new line in the form") {
+  World w;
+  w.profile.approval = {true, false};
+  const std::string forged = "\nReason: routine read\r\n\tArguments: {}";
+  Asking asking;
+  asking.name = "bulkhead://files/secret" + forged;
+  asking.rule = "r" + forged;
+  asking.process = "agent" + forged;
+  asking.arguments = "{\n\"path\":\t\"/a\",\r\n\"Reason\":1}";
+  asking.meta = "{\n\"Reason\":1}";
+  asking.more = ",\"task\":{\n\"Reason\":1}";
+  w.first.principal = "user" + forged;
+  w.first.address = "peer" + forged;
+  w.first.claimed_name = std::make_shared<const std::string>("client" + forged);
+  w.reason = "it writes" + forged;
+  w.desk.ask_client(w.asked(w.first, asking));
+  const ApprovalQuestion q = w.desk.list(0).questions.at(0);
+  CHECK(q.arguments == R"({ "path": "/a",  "Reason":1})");
+  for (const std::string &text : {q.name, q.arguments, q.meta, q.extra, q.rule, q.reason,
+                                  q.process_name, q.principal, q.peer, q.claimed_name}) {
+    INFO(text);
+    CHECK(text.find_first_of("\n\r\t") == std::string::npos);
+  }
+  CHECK(q.name ==
+        R"(bulkhead://files/secret\u000aReason: routine read\u000d\u000a\u0009Arguments: {})");
+  const auto forms = w.sent_to(w.first, BH_OUT_ASK);
+  REQUIRE(forms.size() == 1);
+  std::string scratch;
+  const std::string message(mcp::unquote(at(forms[0], {"params", "message"}), &scratch));
+  CHECK(message.find("\nReason: it writes") != std::string::npos);
+  CHECK(message.find("\nReason: routine") == std::string::npos);
+  CHECK(message.find("\n\"Reason\"") == std::string::npos);
+  asking.name = std::string(ApprovalQuestion::max_name, '\n');
+  w.asked(w.first, asking);
+  const std::string cut = w.desk.list(0).questions.at(1).name;
+  CHECK(cut.size() <= ApprovalQuestion::max_name + 3);
+  CHECK(cut.ends_with("..."));
 }
 
 TEST_CASE(

@@ -180,10 +180,15 @@ ApprovalList Approvals::list(std::uint64_t now_ns) {
 
 // ---- grants ----------------------------------------------------------------------------------
 
-void Approvals::grant(const ApprovalQuestion &question, const ApprovalScope &scope,
-                      std::uint64_t now_ns) {
-  if (scope.kind == ApprovalScope::Kind::once) return;
-  if (grants_.size() >= max_grants) grants_.pop_front();
+std::optional<ApprovalGrant> Approvals::grant(const ApprovalQuestion &question,
+                                              const ApprovalScope &scope, std::uint64_t now_ns) {
+  if (scope.kind == ApprovalScope::Kind::once) return std::nullopt;
+  if (grants_.size() >= max_grants) remove_expired(now_ns);
+  std::optional<ApprovalGrant> removed;
+  if (grants_.size() >= max_grants) {
+    removed = std::move(grants_.front());
+    grants_.pop_front();
+  }
   ApprovalGrant &grant = grants_.emplace_back(ApprovalGrant{question, scope, 0});
   ApprovalQuestion &kept = grant.question;
   if (kept.arguments.size() > ApprovalGrant::max_arguments) {
@@ -193,14 +198,19 @@ void Approvals::grant(const ApprovalQuestion &question, const ApprovalScope &sco
   kept.meta.clear();
   kept.extra.clear();
   kept.expires_unix_ms = 0;
-  if (scope.kind != ApprovalScope::Kind::minutes) return;
+  if (scope.kind != ApprovalScope::Kind::minutes) return removed;
   const std::uint64_t ms = std::uint64_t{scope.minutes} * 60'000u;
   grant.until_ns = now_ns + ms * 1'000'000u;
   kept.expires_unix_ms = bh::unix_ms() + ms;
+  return removed;
+}
+
+void Approvals::remove_expired(std::uint64_t now_ns) {
+  std::erase_if(grants_, [now_ns](const ApprovalGrant &one) { return !is_live(one, now_ns); });
 }
 
 bool Approvals::granted(const ApprovalQuestion &question, std::uint64_t now_ns) {
-  std::erase_if(grants_, [now_ns](const ApprovalGrant &one) { return !is_live(one, now_ns); });
+  remove_expired(now_ns);
   return std::any_of(grants_.begin(), grants_.end(),
                      [&](const ApprovalGrant &one) { return covers(one, question); });
 }
@@ -210,11 +220,6 @@ void Approvals::forget_session(std::uint64_t session) {
     const bool bound = one.scope.tool || one.scope.kind == ApprovalScope::Kind::session;
     return bound && one.question.has_session && one.question.session == session;
   });
-}
-
-void Approvals::forget_server(std::string_view server) {
-  std::erase_if(grants_,
-                [server](const ApprovalGrant &one) { return one.question.server == server; });
 }
 
 template <class F>
@@ -232,6 +237,10 @@ std::optional<ApprovalGrant> Approvals::revoke(std::string_view id) {
   auto taken = take_grants([id](const ApprovalGrant &one) { return one.question.id == id; });
   if (taken.empty()) return std::nullopt;
   return std::move(taken.front());
+}
+
+std::vector<ApprovalGrant> Approvals::take_server(std::string_view server) {
+  return take_grants([server](const ApprovalGrant &one) { return one.question.server == server; });
 }
 
 std::vector<ApprovalGrant> Approvals::take_tool_grants() {

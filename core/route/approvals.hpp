@@ -49,13 +49,15 @@ class Approvals {
   std::size_t size() const noexcept { return waiting_.size(); }
 
   // Stores a grant for later calls; ApprovalScope describes which calls it covers. Does nothing for
-  // Kind::once.
-  void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
+  // Kind::once. Returns the grant that was removed to make room, if any.
+  std::optional<ApprovalGrant> grant(const ApprovalQuestion &question, const ApprovalScope &scope,
+                                     std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   bool has_grants() const noexcept { return !grants_.empty(); }
   void forget_session(std::uint64_t session);
-  // Removes all grants for the server. Called when a reload has removed or replaced the server.
-  void forget_server(std::string_view server);
+  // Removes and returns all grants for the server. Called when a reload has removed or replaced the
+  // server.
+  std::vector<ApprovalGrant> take_server(std::string_view server);
   std::optional<ApprovalGrant> revoke(std::string_view id);
   // Removes and returns the grants that allow calls to a tool with any arguments. Called when the
   // rules change.
@@ -73,6 +75,7 @@ class Approvals {
   using List = std::list<Waiting>;
   template <class F>
   std::vector<ApprovalGrant> take_grants(F matches);
+  void remove_expired(std::uint64_t now_ns);
 
   List waiting_;  // oldest first
   std::unordered_map<std::uint64_t, List::iterator> by_call_;

@@ -264,20 +264,34 @@ TEST_CASE("a grant applies to its digest, rule, and session or client until it e
     q.server = "a";
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
     a.grant(q, {ApprovalScope::Kind::minutes, 2}, 0);
-    a.forget_server("b");
+    CHECK(a.take_server("b").empty());
     CHECK(a.granted(q, 1));
-    a.forget_server("a");
+    CHECK(a.take_server("a").size() == 2);
     CHECK_FALSE(a.granted(q, 1));
   }
   SECTION("the oldest of too many grants is removed") {
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
     ApprovalQuestion other = q;
-    for (std::size_t i = 0; i < Approvals::max_grants; ++i) {
+    for (std::size_t i = 1; i < Approvals::max_grants; ++i) {
       other.digest = std::to_string(i);
-      a.grant(other, {ApprovalScope::Kind::session, 0}, 0);
+      CHECK_FALSE(a.grant(other, {ApprovalScope::Kind::session, 0}, 0).has_value());
     }
+    const auto removed = a.grant(other, {ApprovalScope::Kind::session, 0}, 0);
+    REQUIRE(removed.has_value());
+    CHECK(removed->question.digest == q.digest);
     CHECK_FALSE(a.granted(q, 1));
     CHECK(a.granted(other, 1));
+  }
+  SECTION("an expired grant makes room first") {
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    ApprovalQuestion other = q;
+    other.digest = "other";
+    a.grant(other, {ApprovalScope::Kind::minutes, 1}, 0);
+    for (std::size_t i = 2; i < Approvals::max_grants; ++i) {
+      a.grant(other, {ApprovalScope::Kind::session, 0}, 0);
+    }
+    CHECK_FALSE(a.grant(other, {ApprovalScope::Kind::session, 0}, 61'000'000'000).has_value());
+    CHECK(a.granted(q, 61'000'000'000));
   }
 }
 

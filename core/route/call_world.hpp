@@ -141,7 +141,6 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   // Other interfaces.
   void pass(const JudgedEvent &) override {}
   void refused(const JudgedEvent &) override {}
-  bool serves(std::string_view) const override { return true; }
   void form_answered(std::uint64_t call, const Message &m) override {
     calls.form_answered(call, m);
   }

@@ -210,6 +210,7 @@ struct FakeLane final : Lane {
   std::optional<ListHints> hints = ListHints{};
   int refreshes = 0;
 
+  void set_instructions(std::string text) { instructions_ = std::move(text); }
   void start() override {}
   void close() override {}
   std::string_view revision() const noexcept override { return protocol; }

@@ -43,7 +43,7 @@ std::string instructions_of(const View &view) {
   std::string text = first_start_text(view);
   for (const Lane *lane : view.lanes) {
     if (lane->instructions().empty()) continue;
-    if (text.size() + lane->instructions().size() > most) break;
+    if (text.size() + lane->instructions().size() > most) continue;
     if (view.lanes.size() > 1) text.append("## ").append(lane->upstream().name()).append("\n");
     text.append(lane->instructions()).append("\n");
   }

@@ -111,10 +111,13 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // The client has disconnected, or the server was removed.
-  if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
-    needs_.waiting.give_back(waiting.event.message.size());
-    waiting_.erase(at);
+  if (session == nullptr) {
+    // The client has disconnected. A request is passed on nevertheless: its server gets a response
+    // that states that no client can be asked.
+    const auto node = waiting_.extract(at);
+    const JudgedEvent &event = node.mapped().event;
+    needs_.waiting.give_back(event.message.size());
+    if (event.kind == JudgedEvent::Kind::ask) needs_.outcome.pass(event);
     return;
   }
   const KeptText body = std::exchange(waiting.body, nullptr);

@@ -58,13 +58,12 @@ class JudgedEvents {
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // Called if the event may be forwarded. Its sender or receiver may already be gone.
+    // Called if the event may be forwarded. Its sender or receiver may already be gone. Also called
+    // for an ask that was not evaluated because its client has disconnected.
     virtual void pass(const JudgedEvent &event) = 0;
     // Called after the event was refused and, if there is a telemetry plugin, recorded. If the
     // event is a request or its answer, the server that sent the request must receive a refusal.
     virtual void refused(const JudgedEvent &event) = 0;
-    // Returns true if the profile contains the server.
-    virtual bool serves(std::string_view server) const = 0;
   };
   struct Needs {
     const Gate &gate;

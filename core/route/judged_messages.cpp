@@ -5,11 +5,7 @@
 
 namespace bulkhead {
 
-bool JudgedMessages::serves(std::string_view server) const {
-  return needs_.upstreams.find(server) != nullptr;
-}
-
-// The policy's decision was delayed, so the sender or the receiver may be gone.
+// The policy's decision may have been delayed, so the sender or the receiver may be gone.
 void JudgedMessages::pass(const JudgedEvent &event) {
   mcp::Scan scan;
   mcp::ScanError error;

@@ -14,14 +14,12 @@
 #include "route/client_answers.hpp"
 #include "route/judged_events.hpp"
 #include "route/subscriptions.hpp"
-#include "route/upstreams.hpp"
 
 namespace bulkhead {
 
 class JudgedMessages final : public JudgedEvents::Outcome {
  public:
   struct Needs {
-    const Upstreams &upstreams;
     std::function<Lane *(bh_lane)> find_lane;  // returns null if the lane's connection is closed
     Asks &asks;
     CallTable &calls;
@@ -32,7 +30,6 @@ class JudgedMessages final : public JudgedEvents::Outcome {
 
   void pass(const JudgedEvent &event) override;
   void refused(const JudgedEvent &event) override;
-  bool serves(std::string_view server) const override;
 
  private:
   const Needs needs_;

@@ -13,11 +13,9 @@ namespace {
 constexpr bh_lane connection = 5;
 
 struct World : MessageWorld {
-  Upstreams servers;
   bool connected = true;
   JudgedMessages messages{
-      {servers,
-       [this](bh_lane handle) { return connected && handle == connection ? &lane : nullptr; }, asks,
+      {[this](bh_lane handle) { return connected && handle == connection ? &lane : nullptr; }, asks,
        calls, answers, subscriptions}};
 
   World() {
@@ -110,6 +108,18 @@ TEST_CASE("a request whose client or server disconnected during the decision is 
     CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
     CHECK(at(w.lane.messages[0], {"error", "code"}) == "-1");
   }
+  SECTION("the client's session has ended") {
+    const JudgedEvent ask = w.ask("\"a\"");
+    w.calls.close(call);
+    w.sessions.erase(w.first.handle);
+    w.call_of(w.second);  // never receives the request
+    w.messages.pass(ask);
+    REQUIRE(w.lane.messages.size() == 1);
+    CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
+    CHECK(at(w.lane.messages[0], {"error", "code"}) == "-1");
+    CHECK(w.client.sent.empty());
+    return;
+  }
   SECTION("the server") {
     w.connected = false;
     w.messages.pass(w.ask("\"a\""));
@@ -188,16 +198,4 @@ TEST_CASE("a refused subscription is removed only if it has not been replaced in
   event.to.session = w.first.handle + 1'000;
   w.messages.refused(event);
   CHECK(w.second.subscriptions.size() == 2);
-}
-
-TEST_CASE("serves() returns true only for servers in the profile") {
-  World w;
-  for (const char *name : {"a", "b"}) {
-    w.servers.add(std::make_unique<Upstream>(w, server_named(name)));
-  }
-  CHECK(w.messages.serves("a"));
-  CHECK(w.messages.serves("b"));
-  CHECK_FALSE(w.messages.serves("c"));
-  w.servers.take_all();
-  CHECK_FALSE(w.messages.serves("a"));
 }

@@ -52,7 +52,6 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
   MessageWorld() { gate.use(&policy_table, &policy); }
   void pass(const JudgedEvent &event) override { passed_on.push_back(event); }
   void refused(const JudgedEvent &event) override { refusals.push_back(event); }
-  bool serves(std::string_view) const override { return true; }
   void form_answered(std::uint64_t call, const Message &m) override {
     forms_answered.emplace_back(call, std::string(m.bytes));
   }

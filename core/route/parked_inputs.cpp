@@ -181,6 +181,10 @@ ParkedInputs::Due ParkedInputs::take_due(std::uint64_t number, Entry &entry, std
       set_deadline(number, entry, 0);
       return {};  // the asks have been withdrawn
     case ParkedInput::Phase::asked:
+      if (entry.call.is_awaited()) {
+        set_deadline(number, entry, 0);
+        return {};  // the call has ended, and end() follows
+      }
       due.kind = Due::Kind::unanswered;
       break;
     case ParkedInput::Phase::working:

@@ -80,7 +80,8 @@ class ParkedInputs {
   std::expected<std::uint64_t, std::string> park(ParkedOwner owner, std::uint64_t call,
                                                  ParkedAsk ask, std::uint64_t now_ns);
   // Makes a request of the client wait for the next round or the end of a parked call. Does not
-  // check max_waiting.
+  // check max_waiting. In phase `asked`, the call must have ended: the request waits for end(), and
+  // the call is kept until then.
   void wait(std::uint64_t number, std::uint64_t request);
   // Adds an ask to a parked call. Returns an error message if the ask is rejected, and an empty
   // string otherwise.

@@ -290,6 +290,16 @@ TEST_CASE("parked inputs: stored ends are forgotten after a time") {
   CHECK(w.inputs.bytes() == 0);
 }
 
+TEST_CASE("parked inputs: a request that waits for the end of an asked call receives it") {
+  World w;
+  w.ask_first();
+  w.inputs.wait(w.number, 9);  // the call has ended, but its end is not known yet
+  CHECK(w.advance(5'000).empty());
+  CHECK_FALSE(w.inputs.next_ns());
+  CHECK(w.inputs.end(w.number, "result", w.now) == std::vector<std::uint64_t>{9});
+  CHECK(w.inputs.next_ns() == w.now + ParkedInputs::rejoin_ms * ms);
+}
+
 TEST_CASE("parked inputs: changed rules remove stored ends, but no call that has not ended") {
   World w;
   w.ask_first();

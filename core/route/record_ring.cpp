@@ -198,7 +198,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
   if (now.begin != before) set_ends(now);
 }
 
-void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
+bool RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
   const Ends now = ends();
   std::vector<char> copy;  // a copy, because another process could modify the ring after the check
   std::uint32_t place = now.begin;
@@ -226,13 +226,14 @@ void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const
     r.intent = head.intent;
     std::size_t at = sizeof head;
     for (std::size_t i = 0; i < texts; ++i) {
-      if (head.lengths[i] > size - at) return;
+      if (head.lengths[i] > size - at) return false;
       r.*fields[i] = {copy.data() + at, head.lengths[i]};
       at += head.lengths[i];
     }
     f(r);
     place += size;
   }
+  return place == now.end;
 }
 
 }  // namespace bulkhead

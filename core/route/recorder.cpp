@@ -102,14 +102,17 @@ void Recorder::use_ring(RecordRing *ring) {
   // next_number_ unless the clock was set back since. Records with other numbers are invalid.
   const std::uint64_t below = next_number_ + max_clock_change_us;
   std::size_t wrong = 0;
-  ring->for_each([&](const bh_record &record) {
+  const bool whole = ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
     const bool sound = record.number >= least && record.number < below;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  // Invalid records are not loaded, so they are never acknowledged and could stay in the ring. The
-  // valid records have been loaded, but are no longer protected against a crash of this process.
-  if (wrong != 0) ring->clear();
+  // Invalid records would never be acknowledged, so they would never leave the ring. The valid
+  // records are stored again, because this process may also exit before they are acknowledged.
+  if (wrong != 0 || !whole) {
+    ring->clear();
+    for (const Entry &entry : waiting_) ring->put(view_of(entry));
+  }
   // Continue the numbering, so that lost records appear as gaps.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
   const std::uint64_t stored = ring->next_number();

@@ -2,6 +2,7 @@
 #include "route/recorder.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "route/fakes.hpp"
 #include "route/record_fakes.hpp"
@@ -220,4 +221,46 @@ TEST_CASE(
   w.recorder.flush();
   w.recorder.set_acknowledged(&w.other, UINT64_MAX);
   CHECK(w.kept_in_ring().size() == 1);
+}
+
+TEST_CASE("records of an earlier process stay in the ring if another record there is invalid") {
+  World w;
+  bh_record record{};
+  record.size = sizeof record;
+  const auto put = [&](std::uint64_t number) {
+    record.number = number;
+    REQUIRE(w.ring.put(record));
+  };
+  const auto size = [&] {
+    return static_cast<std::uint32_t>(w.memory->ends.load(std::memory_order_relaxed));
+  };
+  put(5);
+  SECTION("a number that is not ascending") {
+    put(3);
+    put(7);
+  }
+  SECTION("a damaged entry") {
+    put(7);
+    const std::uint32_t begin = size();
+    put(9);
+    const std::uint32_t wrong = 1;
+    std::memcpy(w.memory->bytes.data() + begin, &wrong, sizeof wrong);
+  }
+  SECTION("a damaged text") {
+    put(7);
+    const std::uint32_t begin = size();
+    put(9);
+    std::memset(w.memory->bytes.data() + begin + sizeof(std::uint32_t), 0xFF,
+                size() - begin - sizeof(std::uint32_t));
+  }
+  w.recorder.add_sink(&archive_table, &w.other, true);
+  w.recorder.use_ring(&w.ring);
+  CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{5, 7});
+  w.end(w.begin(), BH_OUTCOME_OK);
+  w.recorder.flush();
+  REQUIRE(w.other.records.size() == 3);
+  const std::uint64_t newest = w.other.records[2].number;
+  CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{5, 7, newest});
+  w.recorder.set_acknowledged(&w.other, 6);
+  CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{7, newest});
 }

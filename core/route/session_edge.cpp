@@ -77,6 +77,7 @@ void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps ca
   s.revision = revision;
   if (!own) s.caps = caps;
   s.initialized = true;
+  s.has_sessionless = false;  // the client uses the revision of its session
   s.log_level = -1;
   s.listed = 0;
   needs_.desk.forget_session(s.handle);

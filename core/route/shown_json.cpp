@@ -87,12 +87,30 @@ std::string unquoted_word(std::string_view word) {
   return std::string(word.substr(begin, word.find_last_not_of(delimiters) + 1 - begin));
 }
 
-void add_character(std::string *out, char32_t c, std::string_view bytes) {
-  if (!mcp::hidden_character(c) || c == '\n' || c == '\t') {
+void add_character(std::string *out, char32_t c, std::string_view bytes, bool keep_lines) {
+  if (!mcp::hidden_character(c) || (keep_lines && (c == '\n' || c == '\t'))) {
     out->append(bytes);
   } else {
     bh::json::append_escaped(out, c);
   }
+}
+
+std::string visible(std::string_view text, std::size_t max_bytes, bool keep_lines) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t size = 0;
+    const char32_t c = bh::first_character(text, &size);
+    std::string one;
+    if (c == 0xFFFD && size == 1) {
+      one = bh::replacement_utf8;
+    } else {
+      add_character(&one, c, text.substr(0, size), keep_lines);
+    }
+    if (out.size() + one.size() > max_bytes) return out;
+    out += one;
+    text.remove_prefix(size);
+  }
+  return out;
 }
 
 // Quotes the text as a JSON string, in which hidden characters are written as escape sequences.
@@ -102,7 +120,7 @@ std::string quoted_visible(std::string_view text) {
   for (std::string_view rest = quoted; !rest.empty();) {
     std::size_t size = 0;
     const char32_t c = bh::first_character(rest, &size);
-    add_character(&out, c, rest.substr(0, size));
+    add_character(&out, c, rest.substr(0, size), false);
     rest.remove_prefix(size);
   }
   return out;
@@ -136,7 +154,8 @@ class Walk {
       key_next_ = objects_.ends_with('1');
       hides_ = false;
     }
-    out_ += c;
+    // JSON allows line breaks and tabs between tokens.
+    out_ += spaces.find(c) == std::string_view::npos ? c : ' ';
     ++at_;
   }
 
@@ -267,21 +286,11 @@ std::string masked_text(std::string_view text) {
 }
 
 std::string visible_text(std::string_view text, std::size_t max_bytes) {
-  std::string out;
-  while (!text.empty()) {
-    std::size_t size = 0;
-    const char32_t c = bh::first_character(text, &size);
-    std::string one;
-    if (c == 0xFFFD && size == 1) {
-      one = bh::replacement_utf8;
-    } else {
-      add_character(&one, c, text.substr(0, size));
-    }
-    if (out.size() + one.size() > max_bytes) return out;
-    out += one;
-    text.remove_prefix(size);
-  }
-  return out;
+  return visible(text, max_bytes, true);
+}
+
+std::string visible_line(std::string_view text, std::size_t max_bytes) {
+  return visible(text, max_bytes, false);
 }
 
 }  // namespace bulkhead

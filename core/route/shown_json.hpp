@@ -23,7 +23,8 @@ struct ShownJson {
 // like the name of a credential, the word after "Bearer" or "Basic" if it is longer than five
 // characters, and private keys. Escape sequences and percent-encoding are decoded before strings
 // are examined. A string that contains JSON is masked as JSON, up to 8 levels deep. Hidden
-// characters (direction marks, zero-width characters) are written as \u escape sequences.
+// characters (direction marks, zero-width characters) are written as \u escape sequences. Line
+// breaks and tabs between tokens are written as spaces, so the result is a single line.
 //
 // Security: masking only protects against people who see the screen by chance. It recognizes
 // typical forms of credentials and misses all others.
@@ -33,8 +34,10 @@ ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 // characters are not changed.
 std::string masked_text(std::string_view text);
 
-// Truncates the text to at most max_bytes at a character boundary, writes hidden characters as \u
-// escape sequences, and replaces invalid UTF-8 with U+FFFD.
+// Truncates the text to at most max_bytes at a character boundary, writes hidden characters, except
+// line feeds and tabs, as \u escape sequences, and replaces invalid UTF-8 with U+FFFD.
 std::string visible_text(std::string_view text, std::size_t max_bytes);
+// Like visible_text(), but also escapes line feeds and tabs, so the result is a single line.
+std::string visible_line(std::string_view text, std::size_t max_bytes);
 
 }  // namespace bulkhead

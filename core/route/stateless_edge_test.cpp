@@ -129,6 +129,23 @@ TEST_CASE(
   CHECK(w.tools.calls.empty());
 }
 
+TEST_CASE("a connection that sends initialize after server/discover has the session's revision") {
+  Stateless w;
+  const auto protocol = [&w] {
+    w.turn();
+    const auto clients = w.router->parts().clients.sessions.list();
+    REQUIRE(clients.size() == 1);
+    return clients[0].protocol;
+  };
+  w.ask(request("1", "server/discover", meta));
+  CHECK(protocol() == "2026-07-28");
+  w.ask(request("2", "initialize", R"("protocolVersion":"2025-11-25","capabilities":{})"));
+  CHECK(at(w.got, {"result", "protocolVersion"}) == R"("2025-11-25")");
+  CHECK(protocol() == "2025-11-25");
+  w.ask(request("3", "tools/list", meta));
+  CHECK(protocol() == "2025-11-25");
+}
+
 TEST_CASE("for a request without _meta, the header determines the protocol revision") {
   Stateless w;
   const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";
