@@ -73,11 +73,9 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
     if (is_lost(was->file, use, use.file)) {
       out->push_back("tools." + use.id + std::string(file_lost));
     }
-    use.file = was->file;
-    if (use.sha256.empty()) continue;
-    // The profile pins another file now, so the plugin is no longer swapped.
-    use.file.path.clear();
-    use.file.sha256.clear();
+    // If the profile pins a file now, the plugin is no longer swapped.
+    const bool swap_ends = !use.sha256.empty() && !was->file.path.empty();
+    use.file = swap_ends ? PluginFile{"", was->file.exclusive} : was->file;
   }
 }
 

@@ -17,6 +17,7 @@
 #include "reactor/reactor.hpp"
 #include "sandbox/confine.hpp"
 #include "sources/profile_source.hpp"
+#include "swap/plugin_store.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -60,6 +61,7 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   confinement.exec = confinement.namespaces = true;
   confinement.hide = control_dirs();
   confinement.hide.push_back(profile.state_dir + "/secrets");
+  confinement.hide.push_back(profile.state_dir + std::string(plugin_store_folder));
   confinement.mode = profile.isolation.require ? ConfineMode::require : ConfineMode::best_effort;
   return confine(confinement);
 }

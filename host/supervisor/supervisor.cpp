@@ -210,7 +210,7 @@ Result<void> Supervisor::start(Child &child) {
     child.slice.sealing_key = sealing_key_;
     ++child.slice.epoch;
   }
-  std::string bytes = to_bytes(child.replaces == nullptr ? child.slice : strict_slice(child));
+  std::string bytes = to_bytes(child.strict ? strict(child.slice) : child.slice);
   link::Frame frame;
   frame.kind = control::slice;
   child.control->send(frame, bytes, descriptor_for(child));
@@ -330,6 +330,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       }
       child.ever_ready = true;
       child.telemetry = child.enforced.telemetry;
+      if (child.replaced) return;  // stopped before it was ready; a new process follows
+      child.strict = false;
       if (child.replaces != nullptr) put_into_use(child);
       on_awaited(child, {});
       return check_all_ready();

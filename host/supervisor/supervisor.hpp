@@ -162,7 +162,7 @@ class Supervisor {
   void start_beside(Child &child, Slice next);
   std::string cannot_swap(const std::vector<Slice> &slices) const;
   bool has_candidate() const;
-  static Slice strict_slice(const Child &candidate);
+  static Slice strict(Slice slice);
   void start_candidate(Child &child, Slice next);
   void put_into_use(Child &candidate);
   void drop(Child &candidate, const std::string &reason);

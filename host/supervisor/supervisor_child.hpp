@@ -52,6 +52,9 @@ struct Supervisor::Child {
   // The process only finishes its pending calls. New calls are sent to another Child with the same
   // name.
   bool leaving = false;
+  // Until the process is ready, a failure of a swapped plugin is a failure of the process, also if
+  // the profile does not require the plugin.
+  bool strict = false;
   // The Child with the same name that receives the calls until this process is ready. Null if this
   // Child does not wait to replace another one.
   Child *replaces = nullptr;

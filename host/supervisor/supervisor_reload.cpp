@@ -103,6 +103,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
   // Changed policies must take effect before the endpoint applies its part of the new profile.
   child.awaited = swapped || (!same && is_policy(child.slice));
+  child.strict = swapped;
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return restart_if_wanted(child, was_retired);
   if (child.ending) {
@@ -164,19 +165,12 @@ bool Supervisor::has_candidate() const {
                      [](const auto &child) { return child->replaces != nullptr; });
 }
 
-// Returns the slice with which a candidate starts: it fails if a plugin with another file fails,
-// also if the profile does not require the plugin.
-Slice Supervisor::strict_slice(const Child &candidate) {
-  Slice out = candidate.slice;
-  const auto &former = candidate.replaces->slice.plugins;
-  for (SlicePlugin &plugin : out.plugins) {
-    const bool same = std::any_of(former.begin(), former.end(), [&](const SlicePlugin &was) {
-      return was.kind == plugin.kind && was.use.id == plugin.use.id &&
-             was.use.file == plugin.use.file;
-    });
-    if (!same) plugin.use.required = true;
+// Returns the slice with all swapped plugins required; see Child::strict.
+Slice Supervisor::strict(Slice slice) {
+  for (SlicePlugin &plugin : slice.plugins) {
+    if (!plugin.use.file.path.empty()) plugin.use.required = true;
   }
-  return out;
+  return slice;
 }
 
 // Starts a process that replaces the one of `child` when it is ready.
@@ -184,7 +178,7 @@ void Supervisor::start_candidate(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
   made.replaces = &child;
-  made.awaited = true;
+  made.awaited = made.strict = true;
   auto started = start(made);
   if (started) return;
   made.failure = started.error().text;

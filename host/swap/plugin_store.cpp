@@ -144,7 +144,9 @@ Result<StoredPlugin> store_plugin(const std::string &state_dir, const OpenPlugin
   exact.sha256 = *digest;
   out.path = *folder + "/" + name + ".so";
   auto copy = Library::check(out.path, exact);
-  if (!copy) {
+  const std::string manifest = *folder + "/" + name + std::string(manifest_suffix);
+  const auto text = read_text(manifest, max_manifest_bytes);
+  if (!copy || !text || *text != plugin.manifest_text) {
     if (auto done = copy_text(plugin.manifest_text, *folder, name + std::string(manifest_suffix));
         !done) {
       return std::unexpected(done.error());

@@ -55,8 +55,10 @@ std::string shown(const PluginVersion &version) {
 // Returns why the plugin's file is fixed, or an empty string.
 std::string refusal(const PluginUse &use, const std::vector<ProfileHold> &holds) {
   const std::string where = "tools." + use.id;
-  if (const ProfileHold *hold = find_hold(holds, {"tools", use.id, "plugin"})) {
-    return where + " is locked: " + hold->says;
+  // Servers and tools plugins share their names, and the organization can hold both as servers.
+  for (const char *group : {"tools", "mcpServers"}) {
+    const ProfileHold *hold = find_hold(holds, {group, use.id, "plugin"});
+    if (hold != nullptr) return where + " is locked: " + hold->says;
   }
   if (const ProfileHold *hold = find_hold(holds, {"plugin_dirs"})) {
     return where + " cannot be swapped, because plugin_dirs is locked: " + hold->says;
@@ -97,7 +99,10 @@ struct PluginSwaps::Job {
   Result<PluginChange> outcome = fail(BH_E_INTERNAL, "the job was not run");
 
   // Runs on a pool thread.
-  void work() { outcome = change(); }
+  void work() {
+    remove_unused_plugins(state_dir);
+    outcome = change();
+  }
   Result<PluginChange> change();
 };
 
@@ -192,8 +197,11 @@ void PluginSwaps::apply_to(Profile *profile, const std::vector<ProfileHold> &hol
     const Swap &swap = at->second;
     // An unreadable file has no mark.
     const bool same_file = use.file.mark.empty() || use.file.mark == swap.base;
-    if (use.plugin != swap.plugin || !same_file || !refusal(use, holds).empty()) continue;
-    use.file = swap.current.file;
+    if (use.plugin == swap.plugin && same_file && refusal(use, holds).empty()) {
+      use.file = swap.current.file;
+    } else if (use.file.mark.empty() && use.sha256.empty()) {
+      use.file.mark = "unreadable";  // without a mark, the file in use would be kept
+    }
   }
 }
 

@@ -187,6 +187,9 @@ test('a version that crashes when it is called can be rolled back', async (t) =>
   }
   process.kill(compartment.pid, 'SIGKILL');
   await until('it is not running', async () => !(await processesOf(gateway, 'first')).some((one) => one.state === 'running'));
+  const worse = plugin('swap', 'first', install(t.path('worse/held.so'), 'fails-in-start'));
+  assert.equal(worse.code, 1, show(worse));
+  assert.match(worse.stdout, /no such device/);
   const done = plugin('rollback', 'first');
   assert.equal(done.code, 0, show(done));
   await until('calls succeed', async () => JSON.stringify(await both(client).catch(() => [])) === '["one","one"]');
@@ -324,6 +327,16 @@ test('requests that cannot be carried out state the reason', async (t) => {
   const locked = runProgram(t, ['plugin', 'swap', 'first', other], { env: single.env(), cwd: single.dir });
   assert.match(locked.stdout, /the profile pins the file of tools\.first with `sha256`/);
   await single.stop();
+  const corp = t.path('corp.toml');
+  writeFileSync(corp, `[tools.second]\nplugin = "${paths.second}"\n`, { mode: 0o644 });
+  const held = await t.gateway({ tools: { first: { plugin: paths.first } } }, { env: { BULKHEAD_CORP_PROFILE: corp } });
+  const better = install(t.path('f/held.so'), 'two');
+  for (const [name, code] of [['first', 0], ['second', 1]]) {
+    const done = runProgram(t, ['plugin', 'swap', name, better], { env: held.env(), cwd: held.dir });
+    assert.equal(done.code, code, show(done));
+    if (code === 1) assert.match(done.stdout, /tools\.second is locked/);
+  }
+  await held.stop();
   const alone = await t.gateway({ tools: { second: { plugin: paths.second } } }, { args: ['--single-process'] });
   const refused = runProgram(t, ['plugin', 'swap', 'second'], { env: alone.env(), cwd: alone.dir });
   assert.equal(refused.code, 1, show(refused));
