@@ -35,7 +35,7 @@ enum FrameKind : std::uint16_t {
   plugin_named = 15,  // payload: the plugin's ID
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
   // All four lists have been sent. If a list changes later, tools_list and then tools_changed are
-  // sent. code: BH_TOOLS_... bits.
+  // sent or, if the plugin had failed, tools_listed again. code: BH_TOOLS_... bits.
   tools_listed,
   tools_changed,  // code: list kind
   call_complete,  // exchange; code: result kind; payload: JSON

@@ -20,8 +20,8 @@ inline constexpr std::string_view kLocked = "locked";
 inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
-// Formats text for one terminal line: ASCII control characters become '?', and text longer than
-// `most` bytes is truncated and followed by "...".
+// Formats text for one terminal line: unprintable characters (bh::is_unprintable()) and invalid
+// UTF-8 become '?', and text longer than `most` bytes is truncated and followed by "...".
 std::string printable(std::string_view text, std::size_t most = 80);
 // Returns the printable() text in double quotes.
 std::string in_quotes(std::string_view text);

@@ -37,7 +37,7 @@ std::string first_start_text(const View &view) {
 }
 
 // Returns first_start_text(), followed by the server instructions that are known so far, each with
-// a line feed at its end. Stops at the first instructions that do not fit.
+// a line feed at its end. Instructions that do not fit are left out.
 std::string instructions_of(const View &view) {
   constexpr std::size_t most = 16'384;
   std::string text = first_start_text(view);

@@ -56,7 +56,7 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // Calls f for each record from an earlier process, oldest first, and stops at the first damaged
+  // Calls f for each record in the ring, oldest first, and stops at the first damaged
   // record. The record's strings are valid only during the call. Returns false if a record is
   // damaged: records that are appended behind it would not be found.
   bool for_each(const std::function<void(const bh_record &)> &f) const;

@@ -68,6 +68,7 @@ TEST_CASE("a value is masked if it contains invisible characters or is encoded i
            {"tan\xC2\x9B"
             "31mgo-7-foxtrot\n",
             "***\n"},
+           {"tan\xC2\x90go-7\xC2\x9D-fox\xC2\x9Etrot\n", "***\n"},
            {"tango\0-7-\0foxtrot\n"s, "***\n"},
            {"tango\r-7-foxtrot\r\n", "***\r\n"},
            {"tango-\n7-foxtrot\n", "***\n"},

@@ -17,10 +17,6 @@ unsigned char c1_at(std::string_view s, std::size_t i) {
   return second >= 0x80 && second < 0xA0 ? second : 0;
 }
 
-bool begins_string(unsigned char kind) {
-  return kind == ']' || kind == 'P' || kind == 'X' || kind == '^' || kind == '_';
-}
-
 // Skips the parameters and the final character of a control sequence ("ESC [" or U+009B).
 std::size_t skip_control(std::string_view s, std::size_t i) {
   while (i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x40) ++i;
@@ -41,15 +37,15 @@ std::size_t skip_string(std::string_view s, std::size_t i) {
 }  // namespace
 
 std::size_t skip_escape(std::string_view s, std::size_t i) noexcept {
-  if (const unsigned char c1 = c1_at(s, i); c1 != 0) {
-    const auto same = static_cast<unsigned char>(c1 - 0x40);  // U+009B is "ESC [", and so on
-    if (same == '[') return skip_control(s, i + 2);
-    return begins_string(same) ? skip_string(s, i + 2) : i;
-  }
+  // Other C1 control characters count as single characters: few terminals interpret them, and a
+  // server must not hide the rest of its line from the search for credentials.
+  if (c1_at(s, i) == 0x9B) return skip_control(s, i + 2);
   if (at(s, i) != 0x1B) return i;
   const unsigned char kind = at(s, i + 1);
   if (kind == '[') return skip_control(s, i + 2);
-  if (begins_string(kind)) return skip_string(s, i + 2);
+  if (kind == ']' || kind == 'P' || kind == 'X' || kind == '^' || kind == '_') {
+    return skip_string(s, i + 2);
+  }
   for (++i; i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x30;) ++i;  // such as "ESC ( B"
   return i < s.size() && at(s, i) < 0x20 ? i : i + 1;
 }

@@ -12,10 +12,9 @@ namespace stdio_lines {
 // character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
-// If a terminal escape sequence (ESC, or U+0090, U+0098, U+009B, U+009D to U+009F) starts at i,
-// returns the index after it. Otherwise, returns i. If the text ends inside the sequence, the index
-// is beyond the end of the text. A title or link sequence ends at the end of its line at the
-// latest.
+// If a terminal escape sequence (ESC or U+009B) starts at i, returns the index after it. Otherwise,
+// returns i. If the text ends inside the sequence, the index is beyond the end of the text. A title
+// or link sequence ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

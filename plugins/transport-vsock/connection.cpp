@@ -436,9 +436,9 @@ bool Connection::waits() const noexcept {
 }
 
 // The host limits how many requests of a session are in flight. Additional requests are queued
-// here. If the queue reaches its limit, reading pauses. Messages in notification frames are
-// delivered before queued requests, because they may be responses to server-initiated requests on
-// which an in-flight request depends.
+// here. If the queue reaches its limit, reading pauses. Notifications and responses, including all
+// messages in notification frames, are delivered before queued requests, because an in-flight
+// request may depend on a response to a server-initiated request.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && waits()) return park(stream, message, true);
   deliver(stream, message, awaited);
@@ -469,11 +469,14 @@ void Connection::deliver_parked() {
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
-  if (awaited) ++open_;
+  // In the line protocol, the host may also send an error for a message without a response, and
+  // send() counts each response that it receives.
+  const bool counts = awaited || mode_ != Mode::frames;
+  if (counts) ++open_;
   const bh_status status =
       owner_.transport->deliver(owner_.host.ctx(), session_, stream, bh::str(message), &delivery);
   if (status != BH_OK) return doom(owner_.counters.host_ended);
-  if (!awaited || delivery.kind != BH_DELIVERED_NOTHING) return;
+  if (!counts || delivery.kind != BH_DELIVERED_NOTHING) return;
   --open_;
   if (mode_ == Mode::frames && !doomed_) {
     send_frame(static_cast<std::uint32_t>(stream), names_[stream >> 32].raw, {});

@@ -48,8 +48,7 @@ std::string age_of(const Head &head);
 std::string plain_path(std::string_view path);
 
 // Returns up to `length` bytes of `text` from offset `start`, but at least one character. If text
-// remains, appends a line with
-// the start_index of the next page.
+// remains, appends a line with the start_index of the next page.
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length);
 
 // Takes an automatic snapshot. Returns the error, or an empty string on success.
