@@ -44,16 +44,18 @@ class SafeAllocations {
 // ThreadSanitizer replaces operator new itself, so that no allocation fails.
 #if !defined(__SANITIZE_THREAD__) && !__has_feature(thread_sanitizer)
 
-void *operator new(std::size_t size) {
+// Not inlined, because the compiler would compare operator delete with an operator new that it
+// sees.
+[[gnu::noinline]] void *operator new(std::size_t size) {
   const bool fails = allocations_left == 0;
   if (allocations_left >= 0) --allocations_left;
   if (void *p = fails ? nullptr : std::malloc(size)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void *p) noexcept {
+[[gnu::noinline]] void operator delete(void *p) noexcept {
   std::free(p);
 }
-void operator delete(void *p, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void *p, std::size_t) noexcept {
   std::free(p);
 }
 
@@ -138,7 +140,7 @@ struct World {
     };
     const auto end = [](void *work) {
       const Work &one = *static_cast<Work *>(work);
-      const SafeAllocations safe;
+      const SafeAllocations inner;
       allocations_left = std::exchange(allocations, -1);
       one.done(one.arg);
     };

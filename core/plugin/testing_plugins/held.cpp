@@ -1,19 +1,24 @@
-// A tools plugin whose calls, except those to `which`, complete only after its process has received
-// SIGUSR1, so that tests control when they complete. Results contain HELD_VERSION, which identifies
+// A tools plugin whose calls, except those to `which` and `sleep`, complete only after its process
+// has received SIGUSR1, so that tests control when they complete. `sleep` completes after "ms"
+// milliseconds and returns "mark". Results contain HELD_VERSION, which identifies
 // the build of the plugin. When a call to hold_secret is released, the plugin stores HELD_VERSION
 // as a secret, reads it back and returns it.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
+#include <bulkhead/cpp/json_reader.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
 
 constexpr std::string_view tools_json = R"([{"name":"which","inputSchema":{"type":"object"}},)"
+                                        R"({"name":"sleep","inputSchema":{"type":"object"}},)"
                                         R"({"name":"hold","inputSchema":{"type":"object"}},)"
                                         R"({"name":"hold_secret","inputSchema":{"type":"object"}},)"
                                         R"({"name":"hold_large","inputSchema":{"type":"object"}}])";
@@ -64,6 +69,14 @@ class Held {
       answer(call, 0);
       return BH_OK;
     }
+    if (name == "sleep") {
+      const std::string_view arguments = bh::view(request.arguments);
+      std::uint64_t ms = 0;
+      bh::json::read_integer(bh::json::member(arguments, "ms"), &ms);
+      sleeping_.emplace(host_.now_ns() + ms * 1'000'000,
+                        std::pair(call, bh::json::member_text(arguments, "mark")));
+      return BH_PENDING;
+    }
     waiting_.push_back({call, name == "hold_large" ? large_bytes : 0, name == "hold_secret"});
     return BH_PENDING;
   }
@@ -81,6 +94,10 @@ class Held {
   }
   void look() {
     look_later();
+    while (!sleeping_.empty() && sleeping_.begin()->first <= host_.now_ns()) {
+      const auto [call, mark] = sleeping_.extract(sleeping_.begin()).mapped();
+      send(call, std::string(HELD_VERSION) + " " + mark);
+    }
     if (released == 0) return;
     for (const Waiting &one : std::exchange(waiting_, {})) {
       one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
@@ -121,6 +138,7 @@ class Held {
   const bh_host_secrets *secrets_ = nullptr;
   std::string config_;
   std::vector<Waiting> waiting_;
+  std::multimap<std::uint64_t, std::pair<bh_call, std::string>> sleeping_;  // by time in ns
   bh_timer timer_ = 0;
 };
 
