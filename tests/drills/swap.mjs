@@ -23,7 +23,7 @@ const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorte
 test('no call is lost or doubled while a tools plugin is swapped', async (t) => {
   const limits = { drain_ms: 5_000, plugin_init_ms: 1_000 };
   const gateway = await t.gateway({ limits, tools: { mine: { plugin: install(t.path('first'), 'one', '0') } }, telemetry: { records: { plugin: 'telemetry-sqlite' } } });
-  let calls = 0, stop = false, waits = [];
+  let calls = 0, stop = false, waits = [], failure;
   const seen = { one: 0, two: 0 };
   const loads = [];
   for (let i = 0; i < clients; ++i) {
@@ -38,7 +38,7 @@ test('no call is lost or doubled while a tools plugin is swapped', async (t) => 
         ++seen[version];
         ++calls;
       }
-    })());
+    })().catch((error) => { failure ??= error; stop = true; }));
   }
   const phase = async (work) => {
     waits = [];
@@ -51,7 +51,7 @@ test('no call is lost or doubled while a tools plugin is swapped', async (t) => 
   let swap = 0;
   const change = async () => {
     const bad = swap % 10 === 9;
-    const name = bad ? broken[Math.floor(swap / 10) % broken.length] : ['two', 'one'][swap % 2];
+    const name = bad ? broken[Math.floor(swap / 10) % broken.length] : ['two', 'one'][outcome.swapped % 2];
     const file = install(t.path(`v${++swap}`), name, `1.${swap}`);
     // A version can be replaced when the one before it has completed its calls.
     let answer;
@@ -60,9 +60,10 @@ test('no call is lost or doubled while a tools plugin is swapped', async (t) => 
     ++outcome[bad ? 'rejected' : 'swapped'];
   };
   const without = await phase(() => sleep(20_000));
-  const during = await phase(async () => { for (let i = 0; i < swaps; ++i) await change(); });
+  const during = await phase(async () => { for (let i = 0; i < swaps && !stop; ++i) await change(); });
   stop = true;
   await Promise.all(loads);
+  assert.equal(failure, undefined, failure?.stack);
   console.table({ 'without swaps': without, 'with swaps': during });
   console.log(`    ${JSON.stringify(outcome)}, results by version: ${JSON.stringify(seen)}`);
   assert.ok(seen.one > 100 && seen.two > 100);
