@@ -92,7 +92,8 @@ for (const [name, rule] of Object.entries({
     const answers = answering(interim, ANSWERS.elicit);
     const deliver = async () => (await call(http, 'a__ask', {}, answers)).answer;
     for (let n = 0; n < 2; ++n) assert.equal((await deliver()).result?.content[0].text, 'TOPSECRET', 'under the old rules');
-    writeFileSync(gateway.config, JSON.stringify({ ...profile, security: { rules: { mcp: { no: rule } } } }));
+    const current = JSON.parse(readFileSync(gateway.config, 'utf8')); // the harness adds limits
+    writeFileSync(gateway.config, JSON.stringify({ ...current, security: { rules: { mcp: { no: rule } } } }));
     const { code, stdout } = await runProgram(t, ['reload'], { env: gateway.env() });
     assert.equal(code, 0, stdout);
     for (let n = 0; n < 2; ++n) {
