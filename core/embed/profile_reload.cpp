@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "profile/difference.hpp"
 #include "profile/policy_mark.hpp"
 #include "profile/protected_paths.hpp"

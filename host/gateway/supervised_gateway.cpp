@@ -161,7 +161,7 @@ class SupervisedGateway {
       swaps_->prepare(profile_, holds_, request,
                       [this, done = std::move(done)](Result<PluginChange> change) {
                         if (!change) return done(std::unexpected(change.error()));
-                        swap(*std::move(change), done);
+                        swap(*change, done);
                       });
     };
     if (local_clients_) {
@@ -177,7 +177,7 @@ class SupervisedGateway {
   using Applied = std::function<void(Result<ApplyReport>)>;
   using Swapped = std::function<void(Result<PluginSwapped>)>;
 
-  void swap(PluginChange change, const Swapped &done) {
+  void swap(const PluginChange &change, const Swapped &done) {
     Profile next = profile_;
     for (PluginUse &use : next.tools) {
       if (use.id == change.id) use.file = change.to.file;
@@ -188,7 +188,7 @@ class SupervisedGateway {
                            profile_ = next;
                            return done(swaps_->in_use(change));
                          }
-                         const Error error = report.error();
+                         const Error &error = report.error();
                          if (error.code == BH_E_UNAVAILABLE) {
                            // The endpoint is restarting with the new profile.
                            profile_ = next;

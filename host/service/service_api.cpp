@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"

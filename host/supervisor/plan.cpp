@@ -17,6 +17,7 @@
 #include "mcp/scan.hpp"
 #include "profile/protected_paths.hpp"
 #include "supervisor/egress.hpp"
+#include "swap/plugin_store.hpp"
 
 namespace bulkhead::program {
 namespace {

@@ -57,7 +57,7 @@ Result<std::string> read_text(const std::string &path, std::size_t most) {
 // Creates a file that is complete as soon as it has its name.
 class NewFile {
  public:
-  NewFile(std::string folder, std::string name)
+  NewFile(const std::string &folder, const std::string &name)
       : path_(folder + "/" + name),
         temporary_(folder + "/." + name + "." + std::to_string(::getpid())),
         fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,

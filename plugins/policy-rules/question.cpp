@@ -4,6 +4,7 @@
 #include <rapidjson/writer.h>
 
 #include "cel/json_value.hpp"
+#include "counters.hpp"
 #include "uri.hpp"
 
 namespace bulkhead::rules {
