@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/blake3.hpp"
 #include "profile/parse.hpp"
 #include "profile/rule_sections.hpp"
@@ -183,15 +184,13 @@ std::string slow_digest(const std::string &text) {
   constexpr std::size_t memory = 8u << 20;
   constexpr unsigned char salt[17] = "bulkhead policy1";
   const std::string whole = blake3_hex(text);
-  std::string bytes(kDigestDigits / 2, '\0'), out(kDigestDigits + 1, '\0');
+  std::string bytes(kDigestDigits / 2, '\0');
   auto *to = reinterpret_cast<unsigned char *>(bytes.data());
   if (sodium_init() < 0 || crypto_pwhash(to, bytes.size(), whole.data(), whole.size(), salt, passes,
                                          memory, crypto_pwhash_ALG_ARGON2ID13) != 0) {
     throw std::bad_alloc();  // in practice, the only cause
   }
-  sodium_bin2hex(out.data(), out.size(), to, bytes.size());
-  out.pop_back();
-  return out;
+  return bh::hex(bytes);
 }
 
 PolicyMark mark_of(const std::vector<PluginUse> &policies) {

@@ -161,7 +161,6 @@ Result<StoredPlugin> store_plugin(const std::string &state_dir, const OpenPlugin
   out.version = copy->manifest.version;
   out.sha256 = *digest;
   out.exclusive = copy->manifest.exclusive;
-  out.provides = copy->manifest.provides;
   return out;
 }
 

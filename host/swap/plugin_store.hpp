@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/owned_fd.hpp"
 #include "plugin/loader.hpp"
@@ -32,7 +31,6 @@ struct StoredPlugin {
   std::string path;    // of the library
   std::string sha256;  // in lowercase hexadecimal
   bool exclusive = false;
-  std::vector<std::string> provides;
   OwnedFd lock;
 };
 
