@@ -112,7 +112,8 @@ class Stand {
     } catch {
       // nothing was sent
     }
-    for (const line of log.split('\n')) {
+    // The server may be writing its last line at the moment.
+    for (const line of log.slice(0, log.lastIndexOf('\n') + 1).split('\n')) {
       if (line.startsWith('< ') && isProbe(line.slice(2))) continue;
       if (line.startsWith('< ')) wire.sent(line.slice(2));
       else if (line) wire.received(line.slice(2));
