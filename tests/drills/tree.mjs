@@ -1,5 +1,5 @@
 // Observes the processes below a gateway: their roles and their lifetime.
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { descendants } from '../e2e/lib.mjs';
 
 const stat = (pid) => {
@@ -13,6 +13,28 @@ const stat = (pid) => {
 const started = (pid) => stat(pid)?.[19];
 export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
+// Returns what the descriptors of a process are, sorted: files by path, TCP sockets by state, and
+// other kinds by name.
+export function descriptorKinds(pid) {
+  const states = ['', 'established', 'SYN sent', 'SYN received', 'FIN wait 1', 'FIN wait 2', 'time wait', 'closed', 'close wait', 'last ACK', 'listening'];
+  const sockets = new Map();
+  for (const table of ['tcp', 'tcp6', 'unix']) {
+    for (const line of readFileSync(`/proc/${pid}/net/${table}`, 'utf8').split('\n').slice(1)) {
+      const words = line.trim().split(/\s+/);
+      if (table === 'unix') sockets.set(words[6], 'Unix socket');
+      else if (words.length > 9) sockets.set(words[9], `TCP ${words[1].split(':')[1]} to ${words[2].split(':')[1]} (${states[parseInt(words[3], 16)]})`);
+    }
+  }
+  return readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
+      const socket = /^socket:\[(\d+)\]$/.exec(target);
+      return socket ? sockets.get(socket[1]) ?? 'socket of another kind' : target;
+    } catch {
+      return 'closed in the meantime';
+    }
+  }).sort();
+}
 export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
 // Returns the private memory of a process, including swapped pages. File pages are not counted,
 // because the kernel may drop and reread them at any time.

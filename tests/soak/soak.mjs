@@ -7,7 +7,7 @@ import { assert, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 import { Load, everyCompartment } from '../drills/load.mjs';
 import { randomFrom } from '../drills/random.mjs';
-import { Tree, descriptors, ownMemory, threads } from '../drills/tree.mjs';
+import { Tree, descriptorKinds, descriptors, ownMemory, threads } from '../drills/tree.mjs';
 
 const seconds = Number(process.env.SOAK_SECONDS || 600);
 const first = Math.min(60, seconds / 3);
@@ -26,7 +26,7 @@ function measure(tree) {
     const known = role.includes('/') ? role.slice(role.lastIndexOf('/') + 1) : role;
     let name = known;
     for (let n = 2; rows.has(name); ++n) name = `${known} ${n}`;
-    rows.set(name, { pid, descriptors: root ? descriptors(pid) : 0, threads: threads(pid), rss: ownMemory(pid) });
+    rows.set(name, { pid, descriptors: root ? descriptors(pid) : 0, kinds: root ? descriptorKinds(pid) : [], threads: threads(pid), rss: ownMemory(pid) });
   }
   const total = { pid: 0, descriptors: 0, threads: 0, rss: 0 };
   for (const row of rows.values()) for (const key of ['descriptors', 'threads', 'rss']) total[key] += row[key];
@@ -125,7 +125,8 @@ test(`soak of ${seconds} s`, async (t) => {
   for (const [role, was] of early.rows) {
     const is = late.rows.get(role);
     assert.ok(is, `${role} is there`);
-    assert.ok(is.descriptors - was.descriptors <= MARGINS.descriptors, `descriptors of ${role}`);
+    const more = `descriptors of ${role}, before:\n  ${was.kinds.join('\n  ')}\nafter:\n  ${is.kinds.join('\n  ')}`;
+    assert.ok(is.descriptors - was.descriptors <= MARGINS.descriptors, more);
     assert.ok(is.threads - was.threads <= MARGINS.threads, `threads of ${role}`);
     assert.ok(is.rss - was.rss <= MARGINS.rss, `memory of ${role}`);
   }
