@@ -7,7 +7,9 @@
 
 #include "command_line/add_command.hpp"
 #include "command_line/commands.hpp"
+#include "command_line/common_options.hpp"
 #include "command_line/completion.hpp"
+#include "command_line/plugin_arguments.hpp"
 #include "command_line/usage_errors.hpp"
 #include "common/console.hpp"
 #include "common/listen_address.hpp"
@@ -48,6 +50,8 @@ void add_plugin_dir(CLI::App &app, Arguments &to) {
       ->allow_extra_args(false);
 }
 
+}  // namespace
+
 void add_profile_options(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config,
                  "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
@@ -64,12 +68,14 @@ void add_profile_options(CLI::App &app, Arguments &to) {
   app.add_flag("-v,--verbose", to.verbose, "Also print log lines to standard error");
 }
 
-void add_own(CLI::App &app, Arguments &to) {
-  app.add_flag("--own", to.own, "Start the servers even if a running gateway can be used");
-}
-
 void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
+}
+
+namespace {
+
+void add_own(CLI::App &app, Arguments &to) {
+  app.add_flag("--own", to.own, "Start the servers even if a running gateway can be used");
 }
 
 // Rejects an invalid address before anything is started. An empty address is rejected by
@@ -435,37 +441,7 @@ void add_others(CLI::App &app, Arguments &to) {
   show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
-  auto *plugin = app.add_subcommand("plugin", "List plugins, and replace those that run");
-  auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
-                           run_plugin_list);
-  add_profile_options(*list, to);
-  add_json(*list, to);
-  list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
-  auto *swap = add_command(*plugin, to, "swap", "Replace a tools plugin in the running gateways",
-                           run_plugin_swap);
-  swap->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
-      ->required()
-      ->type_name("ID");
-  swap->add_option("file", to.plugin_file,
-                   "The new version's .so file, with its manifest in the same folder (default: the "
-                   "file that the profile specifies)")
-      ->type_name("FILE");
-  add_json(*swap, to);
-  swap->footer(
-      "Example:\n  bulkhead plugin swap mine ./build/my-tools.so\n\n"
-      "The new version is started beside the old one and receives calls when it is ready. The old\n"
-      "version completes its calls (limits.drain_ms). If the new version fails, the old one stays\n"
-      "in use. A swap is in force until the gateway stops or the profile specifies another file.");
-  auto *rollback =
-      add_command(*plugin, to, "rollback",
-                  "Restore the version before the last swap (within an hour)", run_plugin_rollback);
-  rollback->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
-      ->required()
-      ->type_name("ID");
-  add_json(*rollback, to);
-  rollback->footer("Example:\n  bulkhead plugin rollback mine");
-  plugin->require_subcommand(1);
-  plugin->footer("Example:\n  bulkhead plugin list");
+  add_plugin(app, to);
   add_mcp(app, to);
   add_pins(app, to);
   add_policy(app, to);

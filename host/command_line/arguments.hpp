@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command_line/mcp_arguments.hpp"
+#include "command_line/plugin_arguments.hpp"
 #include "command_line/record_arguments.hpp"
 #include "common/complain.hpp"
 
@@ -29,10 +30,10 @@ struct Arguments {
   std::string server;  // tools, resources, prompts, calls, pins
   std::string name, call_arguments;  // name: call; mcp, logs: the server's name
   std::string write_to;              // import
-  std::string plugin_file;           // plugin swap; empty: the file in the profile
-  std::string policy_file;           // policy explain, policy test; "-": standard input
-  std::string project;               // empty: the project file in the working directory
-  bool no_project = false;           // ignore project files
+  PluginArguments plugin;
+  std::string policy_file;  // policy explain, policy test; "-": standard input
+  std::string project;      // empty: the project file in the working directory
+  bool no_project = false;  // ignore project files
   // approve, revoke: servers (empty: all in the file); warm: servers (empty: all); pins: tools
   std::vector<std::string> names;
   std::string hash;                               // approve, pins approve: the expected digest

@@ -65,8 +65,8 @@ int change(const Arguments &arguments, std::string_view path, const std::string 
 
 int run_plugin_swap(const Arguments &arguments) {
   std::string body = "{";
-  if (!arguments.plugin_file.empty()) {
-    bh::json::append_member(&body, "file", resolved_path(arguments.plugin_file));
+  if (!arguments.plugin.file.empty()) {
+    bh::json::append_member(&body, "file", resolved_path(arguments.plugin.file));
   }
   return change(arguments, "/plugins/swap/", body + '}');
 }

@@ -1,0 +1,309 @@
+// The rules of policy plugins.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json.hpp"
+#include "bulkhead/cpp/text.hpp"
+#include "check/scenarios.hpp"
+
+namespace bulkhead::check {
+namespace {
+
+constexpr int decision_ms = 5'000;  // how long a pending decision may take
+constexpr int late_ms = 50;
+constexpr std::uint32_t known_needs = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
+                                      BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES |
+                                      BH_POLICY_READS_DEFINITION | BH_POLICY_JUDGES_INPUT |
+                                      BH_POLICY_JUDGES_NOTIFICATIONS;
+
+bh_policy_request request(std::uint64_t exchange) {
+  bh_policy_request r{};
+  r.size = sizeof r;
+  r.exchange = exchange;
+  r.session = 1;
+  r.transport = bh::str("http");
+  r.peer = bh::str("127.0.0.1:4711");
+  r.principal = bh::str("tester");
+  r.process_name = bh::str("check");
+  r.method = bh::str("tools/call");
+  r.server = bh::str("files");
+  r.name = bh::str("read_file");
+  r.arguments = bh::str(R"({"path":"/etc/passwd"})");
+  r.definition_hash = bh::str("0123456789abcdef0123456789abcdef");
+  r.definition = bh::str(R"({"name":"read_file","inputSchema":{"type":"object"}})");
+  r.session_calls = 1;
+  r.pin = BH_PIN_SAME;
+  return r;
+}
+
+// A started policy plugin.
+class Policy {
+ public:
+  Policy(Trial *trial, const Subject &subject, Rule rule)
+      : trial_(*trial), rule_(rule), loaded_(Loaded::load(trial, subject, &host_, rule)) {
+    if (!loaded_) return;
+    tested_ = std::make_unique<Tested>(trial, *loaded_, &host_, rule);
+    if (!tested_->run(subject.config)) return;
+    table_ = tested_->ext<bh_policy>(BH_EXT_POLICY);
+  }
+  bool ready() const noexcept { return table_ != nullptr; }
+  TrialHost &host() noexcept { return host_; }
+  const bh_policy &table() const noexcept { return *table_; }
+  void *self() { return tested_->self(); }
+  bool has(std::uint32_t need) { return (table_->needs(self()) & need) != 0; }
+
+  // Returns the verdict, or 0 if the request was rejected with an error.
+  std::uint32_t decide(const bh_policy_request &r, const std::string &what) {
+    trial_.step(rule_, what);
+    bh_verdict verdict{};
+    verdict.size = sizeof verdict;
+    bh_error error = bh::make_error();
+    const bh_status status = table_->decide(self(), &r, &verdict, &error);
+    return verdict_of("decide", status, error, verdict, r.exchange);
+  }
+  std::uint32_t observe(const bh_policy_request &r, std::string_view result,
+                        const std::string &what) {
+    trial_.step(rule_, what);
+    bh_verdict verdict{};
+    verdict.size = sizeof verdict;
+    bh_error error = bh::make_error();
+    const bh_status status = table_->observe(self(), &r, bh::str(result), &verdict, &error);
+    return verdict_of("observe", status, error, verdict, r.exchange);
+  }
+
+  std::size_t decisions(std::uint64_t exchange) const {
+    const auto all = host_.decided();
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [&](const auto &one) { return one.exchange == exchange; }));
+  }
+  // Returns false if the decision is not reported in time.
+  bool wait(std::uint64_t exchange) {
+    return host_.base().run_until([&] { return decisions(exchange) > 0; }, decision_ms);
+  }
+
+ private:
+  std::uint32_t verdict_of(const char *function, bh_status status, const bh_error &error,
+                           const bh_verdict &verdict, std::uint64_t exchange) {
+    if (status < 0) {
+      check_error(&trial_, rule_, function, status, error);
+      return 0;
+    }
+    if (status == BH_PENDING) {
+      if (!wait(exchange)) return 0;
+      for (const auto &one : host_.decided()) {
+        if (one.exchange == exchange) return one.verdict;
+      }
+    }
+    if (!bh::is_utf8(bh::view(verdict.rule)) || !bh::is_utf8(bh::view(verdict.reason))) {
+      trial_.violated(rule_, std::string(function) + " sets a text that is not UTF-8");
+    }
+    if (verdict.verdict == BH_VERDICT_REWRITE && !bh::json::valid(bh::view(verdict.arguments))) {
+      trial_.violated(rule_, std::string(function) + " rewrites to invalid JSON");
+    }
+    return verdict.verdict;
+  }
+
+  Trial &trial_;
+  Rule rule_;
+  TrialHost host_;
+  std::unique_ptr<Loaded> loaded_;
+  std::unique_ptr<Tested> tested_;
+  const bh_policy *table_ = nullptr;
+};
+
+bool is_verdict(std::uint32_t verdict) {
+  return verdict >= BH_VERDICT_ALLOW && verdict <= BH_VERDICT_REWRITE;
+}
+
+void check_needs(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::policy_needs);
+  if (!policy.ready()) return;
+  trial->checked(Rule::policy_needs);
+  const std::uint32_t needs = policy.table().needs(policy.self());
+  if ((needs & ~known_needs) != 0) {
+    trial->violated(Rule::policy_needs, "needs returns bits that are not defined");
+  }
+  policy.host().base().run_for(late_ms);
+  if (policy.table().needs(policy.self()) != needs) {
+    trial->violated(Rule::policy_needs, "needs returns other bits in a second call");
+  }
+}
+
+void check_verdicts(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::verdicts);
+  if (!policy.ready() || !policy.has(BH_POLICY_DECIDES)) return;
+  trial->checked(Rule::verdicts);
+  std::uint64_t exchange = 0;
+  for (const char *method :
+       {"tools/call", "resources/read", "prompts/get", "completion/complete"}) {
+    auto r = request(++exchange);
+    r.method = bh::str(method);
+    const std::uint32_t verdict = policy.decide(r, "decide()");
+    if (verdict != 0 && !is_verdict(verdict)) {
+      trial->violated(Rule::verdicts, "decide returns the verdict " + std::to_string(verdict));
+    }
+  }
+}
+
+void check_hostile_requests(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::hostile_requests);
+  if (!policy.ready()) return;
+  trial->checked(Rule::hostile_requests);
+  const std::string large = "{\"x\":\"" + std::string(4 << 20, 'x') + "\"}";
+  const std::string deep = std::string(120, '[') + std::string(120, ']');
+  const std::string name(4'096, '/');
+  struct Named {
+    std::string name;
+    bh_policy_request request;
+  };
+  std::vector<Named> all;
+  bh_policy_request empty{};
+  empty.size = sizeof empty;
+  all.push_back({"an empty request", empty});
+  const std::string odd = "{\"\\u0000\":\"\\ud800\"}", null = "null", array = "[]";
+  for (const std::string *arguments : std::array{&large, &deep, &null, &array, &odd}) {
+    auto r = request(0);
+    r.arguments = bh::str(*arguments);
+    r.extra = r.meta = r.arguments;
+    all.push_back({"the arguments " + arguments->substr(0, 20), r});
+  }
+  auto r = request(0);
+  r.name = bh::str(name);
+  r.method = bh::str("no/such/method");
+  r.pin = 99;
+  r.flags = ~0u;
+  all.push_back({"unknown values", r});
+  r = request(0);
+  r.size = offsetof(bh_policy_request, argument);
+  all.push_back({"a request of an older host", r});
+  std::uint64_t exchange = 0;
+  for (auto &[what, one] : all) {
+    one.exchange = ++exchange;
+    if (policy.has(BH_POLICY_DECIDES)) policy.decide(one, "decide() with " + what);
+    if (policy.has(BH_POLICY_READS_RESULTS)) {
+      policy.observe(one, bh::view(one.arguments), "observe() with " + what);
+    }
+    if (policy.has(BH_POLICY_FILTERS_LISTS)) {
+      trial->step(Rule::hostile_requests, "filter() with " + what);
+      one.exchange = ++exchange;
+      policy.table().filter(policy.self(), &one);
+    }
+  }
+  policy.host().base().run_for(late_ms);
+}
+
+void check_results(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::result_verdicts);
+  if (!policy.ready() || !policy.has(BH_POLICY_READS_RESULTS)) return;
+  trial->checked(Rule::result_verdicts);
+  std::uint64_t exchange = 0;
+  for (const char *result : {R"({"content":[{"type":"text","text":"hello"}]})",
+                             R"({"content":[],"isError":true})", "{}"}) {
+    const std::uint32_t verdict = policy.observe(request(++exchange), result, "observe()");
+    if (verdict != 0 && (!is_verdict(verdict) || verdict == BH_VERDICT_ASK)) {
+      trial->violated(Rule::result_verdicts,
+                      "observe returns the verdict " + std::to_string(verdict));
+    }
+  }
+}
+
+void check_pending(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::pending_decisions);
+  if (!policy.ready()) return;
+  trial->checked(Rule::pending_decisions);
+  std::vector<bool> is_pending{false};
+  const auto add = [&](bh_status status) { is_pending.push_back(status == BH_PENDING); };
+  trial->step(Rule::pending_decisions, "decide(), observe() and filter()");
+  for (int i = 0; i < 3; ++i) {
+    bh_verdict verdict{};
+    verdict.size = sizeof verdict;
+    bh_error error = bh::make_error();
+    if (policy.has(BH_POLICY_DECIDES)) {
+      const auto r = request(is_pending.size());
+      add(policy.table().decide(policy.self(), &r, &verdict, &error));
+    }
+    if (policy.has(BH_POLICY_READS_RESULTS)) {
+      const auto r = request(is_pending.size());
+      add(policy.table().observe(policy.self(), &r, bh::str("{\"content\":[]}"), &verdict, &error));
+    }
+    if (policy.has(BH_POLICY_FILTERS_LISTS)) {
+      const auto r = request(is_pending.size());
+      add(policy.table().filter(policy.self(), &r));
+    }
+  }
+  for (std::size_t i = 1; i < is_pending.size(); ++i) {
+    if (is_pending[i] && !policy.wait(i)) {
+      trial->violated(Rule::pending_decisions, "a pending decision is never reported");
+      break;
+    }
+  }
+  policy.host().base().run_for(late_ms);
+  for (std::size_t i = 1; i < is_pending.size(); ++i) {
+    const std::size_t count = policy.decisions(i);
+    if (count > 1) {
+      trial->violated(Rule::pending_decisions, "a decision is reported more than once");
+    } else if (count == 1 && !is_pending[i]) {
+      trial->violated(Rule::pending_decisions,
+                      "a decision is reported that was returned immediately");
+    }
+  }
+}
+
+void check_reconfigure(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::reconfigure);
+  if (!policy.ready()) return;
+  const bh_policy &table = policy.table();
+  if (!BH_HAS(bh_policy, &table, reconfigure) || table.reconfigure == nullptr) return;
+  trial->checked(Rule::reconfigure);
+  const auto reconfigure = [&](const std::string &config, const char *what) {
+    trial->step(Rule::reconfigure, what);
+    bh_error error = bh::make_error();
+    const bh_status status = table.reconfigure(policy.self(), bh::str(config), &error);
+    check_error(trial, Rule::reconfigure, "reconfigure", status, error);
+    return status;
+  };
+  if (reconfigure(subject.config, "reconfigure() with the configuration in use") != BH_OK) {
+    trial->violated(Rule::reconfigure, "the configuration in use is rejected");
+  }
+  const std::uint32_t before = policy.table().needs(policy.self());
+  for (const std::string config : {"", "[]", "{", "null"}) {
+    if (reconfigure(config, "reconfigure() with a wrong configuration") >= 0) {
+      trial->violated(Rule::reconfigure, "the configuration \"" + config + "\" is accepted");
+    }
+  }
+  if (policy.table().needs(policy.self()) != before) {
+    trial->violated(Rule::reconfigure, "a rejected configuration changes needs()");
+  }
+}
+
+void check_unknown_event(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::unknown_event);
+  if (!policy.ready() || !policy.has(BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS)) {
+    return;
+  }
+  trial->checked(Rule::unknown_event);
+  auto r = request(1);
+  r.event = 99;
+  if (policy.decide(r, "decide() with an unknown event") == BH_VERDICT_ALLOW) {
+    trial->violated(Rule::unknown_event, "a message with the event 99 is allowed");
+  }
+}
+
+constexpr std::array scenarios{
+    Scenario{BH_EXT_POLICY, check_needs},         Scenario{BH_EXT_POLICY, check_verdicts},
+    Scenario{BH_EXT_POLICY, check_results},       Scenario{BH_EXT_POLICY, check_hostile_requests},
+    Scenario{BH_EXT_POLICY, check_pending},       Scenario{BH_EXT_POLICY, check_reconfigure},
+    Scenario{BH_EXT_POLICY, check_unknown_event},
+};
+
+}  // namespace
+
+std::span<const Scenario> policy_scenarios() noexcept {
+  return scenarios;
+}
+
+}  // namespace bulkhead::check

@@ -1,0 +1,236 @@
+#include "check/trial.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/text.hpp"
+#include "sandbox/confine.hpp"
+
+namespace bulkhead::check {
+namespace {
+
+constexpr std::size_t most_text = 512;            // of one report, in bytes
+constexpr std::size_t most_reports = 256 * 1024;  // of one child, in bytes
+constexpr std::uint64_t most_memory = 2ull << 30;
+using bh::ns_per_ms;
+
+// A step that has begun and not ended.
+struct Step {
+  Rule rule = Rule::loads;
+  std::string what = "an unknown step";
+};
+
+// The parent's side of one child.
+class Watch {
+ public:
+  Watch(const TrialOptions &options, Report *report) : options_(options), report_(*report) {
+    end_ns_ = bh::monotonic_ns() + options.total_timeout_ms * ns_per_ms;
+    step_end_ns_ = bh::monotonic_ns() + options.step_timeout_ms * ns_per_ms;
+  }
+
+  // Reads reports until the child closes its end or a limit is exceeded. Returns true if the child
+  // must be killed.
+  bool read_all(int fd) {
+    for (;;) {
+      const std::uint64_t end = std::min(end_ns_, step_end_ns_), now = bh::monotonic_ns();
+      if (now >= end) return true;
+      pollfd polled{fd, POLLIN, 0};
+      const int ready = ::poll(&polled, 1, static_cast<int>((end - now) / ns_per_ms + 1));
+      if (ready <= 0) continue;
+      std::array<char, 4096> piece;
+      const ssize_t n = ::read(fd, piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      received_ += static_cast<std::size_t>(n);
+      if (received_ > most_reports) return true;
+      pending_.append(piece.data(), static_cast<std::size_t>(n));
+      take_lines();
+    }
+  }
+
+  // Returns false if the child did not finish.
+  bool ended(int status, bool killed) {
+    if (killed) {
+      report_.violated(step_.rule, "it did not return from " + step_.what + " within " +
+                                       std::to_string(options_.step_timeout_ms) + " ms");
+    } else if (WIFSIGNALED(status)) {
+      const char *name = ::sigabbrev_np(WTERMSIG(status));
+      report_.violated(step_.rule, "it crashed in " + step_.what + " (SIG" +
+                                       (name == nullptr ? "?" : name) + ")");
+    } else if (!finished_ || WEXITSTATUS(status) != 0) {
+      report_.violated(step_.rule, "it ended the process in " + step_.what);
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  void take_lines() {
+    for (;;) {
+      const auto end = pending_.find('\n');
+      if (end == std::string::npos) break;
+      take(std::string_view(pending_).substr(0, end));
+      pending_.erase(0, end + 1);
+    }
+    if (pending_.size() > most_text + 16) pending_.clear();
+  }
+
+  // A line is a letter, the number of a rule (0 if there is none), a space and the text.
+  void take(std::string_view line) {
+    if (line.empty()) return;
+    unsigned number = 0;
+    const auto space = std::min(line.find(' '), line.size());
+    std::from_chars(line.data() + 1, line.data() + space, number);
+    const std::string text = bh::one_line(line.substr(std::min(space + 1, line.size())), most_text);
+    const auto rule = rule_of(number);
+    step_end_ns_ = bh::monotonic_ns() + options_.step_timeout_ms * ns_per_ms;
+    switch (line[0]) {
+      case 'S':
+        if (rule) step_ = {*rule, text};
+        break;
+      case 'V':
+        if (rule) report_.violated(*rule, text);
+        break;
+      case 'C':
+        if (rule) report_.checked.insert(*rule);
+        break;
+      case 'N':
+        add(&report_.not_checked, text);
+        break;
+      case 'I':
+        add(&report_.notes, text);
+        break;
+      case 'F':
+        finished_ = true;
+        break;
+      default:
+        break;
+    }
+  }
+  static void add(std::vector<std::string> *to, const std::string &text) {
+    if (to->size() < 64 && std::find(to->begin(), to->end(), text) == to->end()) {
+      to->push_back(text);
+    }
+  }
+
+  const TrialOptions &options_;
+  Report &report_;
+  std::uint64_t end_ns_, step_end_ns_;
+  std::size_t received_ = 0;
+  std::string pending_;
+  Step step_;
+  bool finished_ = false;
+};
+
+Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &options) {
+  Confinement wish;
+  wish.role = "plugin check";
+  wish.network = options.network;
+  wish.memory_bytes = most_memory;
+  wish.paths = library_paths();
+  if (options.network) {
+    for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
+  }
+  wish.paths.push_back({{}, library.fd(), PathRule::Access::read});
+  wish.paths.push_back({options.folder, -1, PathRule::Access::read_write});
+  return wish;
+}
+
+// Never returns.
+[[noreturn]] void run_child(const CheckedLibrary &library, const TrialOptions &options, int fd,
+                            const std::function<void(Trial &)> &body) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_IGN);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int standard : {0, 1, 2}) ::dup2(nothing, standard);
+  const std::array keep{fd, library.fd()};
+  close_other_descriptors(keep);
+  clear_environment();
+  ::setenv("TMPDIR", options.folder.c_str(), 1);
+  Trial trial(fd);
+  auto enforced = confine(confinement_of(library, options));
+  if (!enforced) {
+    trial.not_checked("the child process cannot be confined: " + enforced.error().text);
+    trial.finished();
+    ::_exit(0);
+  }
+  body(trial);
+  ::_exit(0);
+}
+
+}  // namespace
+
+void Trial::send(char kind, unsigned number, std::string_view text) {
+  const std::string line =
+      kind + std::to_string(number) + " " + bh::one_line(text, most_text) + "\n";
+  for (std::string_view rest = line; !rest.empty();) {
+    const ssize_t n = ::write(fd_, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) ::_exit(1);
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+void Trial::step(Rule rule, std::string_view what) {
+  send('S', static_cast<unsigned>(rule), what);
+}
+void Trial::violated(Rule rule, std::string_view what) {
+  send('V', static_cast<unsigned>(rule), what);
+}
+void Trial::checked(Rule rule) {
+  send('C', static_cast<unsigned>(rule), "");
+}
+void Trial::not_checked(std::string_view why) {
+  send('N', 0, why);
+}
+void Trial::note(std::string_view what) {
+  send('I', 0, what);
+}
+void Trial::finished() {
+  send('F', 0, "");
+}
+
+Result<bool> run_trial(const CheckedLibrary &library, const TrialOptions &options,
+                       const std::function<void(Trial &)> &body, Report *report) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail(BH_E_LIMIT, "cannot create a pipe: " + bh::error_name(errno));
+  }
+  OwnedFd from(ends[0]), to(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return fail(BH_E_LIMIT, "cannot start a process: " + bh::error_name(errno));
+  if (child == 0) run_child(library, options, to.get(), body);
+  to.reset();
+  Watch watch(options, report);
+  const bool killed = watch.read_all(from.get());
+  if (killed) ::kill(child, SIGKILL);
+  // Processes that the plugin has started are ended before the child is reaped. Until then, its
+  // process group cannot have another owner.
+  siginfo_t ignored{};
+  while (::waitid(P_PID, static_cast<id_t>(child), &ignored, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+  ::kill(-child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return watch.ended(status, killed);
+}
+
+}  // namespace bulkhead::check
