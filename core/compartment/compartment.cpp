@@ -293,7 +293,7 @@ class Runner final : public link::Channel::Receiver {
         send_control(control::servers_missing, to_bytes(plugins_->servers_missing()));
     };
     while (!stopping_) reactor_->poll(-1);
-    plugins_->stop();
+    plugins_->stop(replaced_);
     plugins_.reset();
     channel_.reset();
     return {};
@@ -367,6 +367,7 @@ class Runner final : public link::Channel::Receiver {
       case control::approvals:
         return answer_approvals(frame, payload);
       case control::stop:
+        replaced_ = frame.code == 1;
         return stop();
       default:
         return;
@@ -408,6 +409,7 @@ class Runner final : public link::Channel::Receiver {
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;
   bool stopping_ = false;
+  bool replaced_ = false;  // another process receives this one's requests
 };
 
 }  // namespace

@@ -33,7 +33,8 @@ enum Kind : std::uint16_t {
   // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...
   // needs that the compartment's plugin most recently reported; payload: the compartment's name.
   telemetry_wants,
-  stop,           // orderly shutdown
+  // Orderly shutdown. code: 1 if another process replaces this one and receives its requests.
+  stop,
   status_wanted,  // endpoint only; response: status
   // Compartments with servers. value: a sequence number; payload: archived ServerSettings;
   // response: settings_taken.

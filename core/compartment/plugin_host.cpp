@@ -228,13 +228,16 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
   reactor_.timer_cancel(timer);
 }
 
-void PluginHost::stop() {
+void PluginHost::stop(bool replaced) {
   if (stopped_) return;
   stopped_ = true;
   // Waits for in-flight calls. If the whole gateway is shutting down, it has already cancelled the
   // calls or closed the trunk.
   stub_->drain();
-  wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
+  wait_for(slice_.profile.limits.drain_ms, [this, replaced] {
+    const bool decides = replaced && policy_stub_ != nullptr && !policy_stub_->drained();
+    return stub_->drained() && !decides;
+  });
   stub_->close_lanes();
   // A child process has two grace periods: one after its stdin is closed, and one after SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,

@@ -43,7 +43,9 @@ class PluginHost {
   void apply_settings(ServerSettings settings);
   // Waits for in-flight calls, closes the lanes, and then stops the plugins. Runs the event loop
   // while it waits for calls and lanes, but not longer than the profile's time limits.
-  void stop();
+  // `replaced`: another process receives the requests of the policy. Then also waits until the
+  // policy's pending decisions are complete.
+  void stop(bool replaced = false);
 
   // Returns the BH_TELEMETRY_... needs of the telemetry plugin, or 0 if there is none or it has
   // failed.

@@ -99,6 +99,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     }
     bh_policy_request asked = request;
     if ((progress.approved & bit) != 0) asked.flags |= BH_REQUEST_APPROVED;
+    if ((progress.counted & bit) != 0) asked.flags |= BH_REQUEST_AGAIN;
     Decision decision = ask(engine, progress.look, asked, now);
     if (decision.unread) decision = read(request.exchange, std::move(decision), engine.self);
     if (decision.verdict == Verdict::pending) {
@@ -200,7 +201,8 @@ PolicyStack::Decision PolicyStack::keep(const bh_policy_request &request, std::s
   kept.bytes.reserve(size_of(request) + text.size());
   for (const PolicyTextMember one : all_policy_texts) kept.bytes += bh::view(request.*one);
   kept.text_at = kept.bytes.size();
-  if (!progress.rewritten) kept.bytes += text;
+  kept.bytes += text;  // even if it was rewritten, because the evaluation may begin again
+  kept.needs = needs_;
   kept.cost = kept.bytes.size() + progress.so_far.replacement.size();
   kept.progress = std::move(progress);
   kept_bytes_ += kept.cost;
@@ -217,13 +219,16 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // The earlier policies decided under rules that may have changed. A call is not evaluated again
-    // because it would be counted twice.
-    if (kept.progress.look != Look::filter)
-      return Gate::failed("the rules were replaced during evaluation; try again");
+    // The earlier policies decided under rules that may have changed, so all policies are asked
+    // again. A flag says that they have already counted the request.
+    constexpr std::uint32_t texts = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_DEFINITION;
+    if ((needs_ & ~kept.needs & texts) != 0) {
+      return Gate::failed(
+          "the rules were replaced during evaluation, and the new ones need data "
+          "that was not kept; try again");
+    }
     decision = {};
-    kept.progress = {};
-    kept.progress.look = Look::filter;
+    kept.progress = from_the_beginning(kept.progress);
   }
   if (!merge(&kept.progress, std::move(decision)))
     return conclude(exchange, std::move(kept.progress));
@@ -235,6 +240,15 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   }
   return run(kept.request, std::string_view(kept.bytes).substr(kept.text_at),
              std::move(kept.progress));
+}
+
+PolicyStack::Progress PolicyStack::from_the_beginning(const Progress &before) noexcept {
+  Progress progress;
+  progress.look = before.look;
+  progress.call = before.call;
+  progress.approved = before.approved;
+  progress.counted = before.counted | ((EngineBits{1} << before.next) - 1);
+  return progress;
 }
 
 PolicyStack::Shown PolicyStack::filtered(std::uint64_t question, bool listed, const void *who) {

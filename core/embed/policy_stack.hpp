@@ -40,8 +40,10 @@ class PolicyStack {
   // `kept_bytes` limits the total size of stored requests. May be called again with the same
   // engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // Must be called when the rules have changed. Requests that are being evaluated are affected when
-  // their next verdict arrives: list items are evaluated again, and everything else is refused.
+  // Must be called when the rules have changed. If there are several policies, requests that are
+  // being evaluated are evaluated again by all of them when their next verdict arrives, with
+  // BH_REQUEST_AGAIN for those that were already asked. They are refused if the policies now need
+  // data that was not kept.
   void rules_changed() noexcept;
   // Sets the watch that monitors the policies. If `watch` is null, they are not monitored. `watch`
   // must outlive the stack or the next call of this function.
@@ -78,6 +80,7 @@ class PolicyStack {
     const void *asked = nullptr;  // `self` of the engine that was asked last
     EngineBits askers = 0;        // engines that require approval
     EngineBits approved = 0;      // engines whose required approval has been given
+    EngineBits counted = 0;       // engines that were asked before the rules changed
     Decision so_far;
     bool rewritten = false;  // so_far.replacement replaces the text
     bool stale = false;      // the rules have changed since the evaluation began
@@ -88,6 +91,7 @@ class PolicyStack {
     bh_policy_request request{};
     std::string bytes;  // the data to which `request` points, followed by the text
     std::size_t text_at = 0;
+    std::uint32_t needs = 0;  // needs_ when the request arrived
     std::uint64_t cost = 0;
   };
 
@@ -98,6 +102,7 @@ class PolicyStack {
                std::string_view text) const;
   Decision read(std::uint64_t exchange, Decision rewrite, const void *who) const;
   static bool merge(Progress *progress, Decision decision);
+  static Progress from_the_beginning(const Progress &before) noexcept;
   Decision conclude(std::uint64_t exchange, Progress progress);
   Decision keep(const bh_policy_request &request, std::string_view text, Progress progress);
   bool has_room(const bh_policy_request &request, std::string_view text) const noexcept;

@@ -287,19 +287,62 @@ TEST_CASE("a delayed verdict resumes the evaluation") {
 TEST_CASE("a request whose evaluation began under the previous rules is not completed under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
-  SECTION("a call is refused, so it is not counted twice") {
+  SECTION("a call is evaluated again, and is not counted twice") {
     REQUIRE(s.decide().verdict == Gate::Verdict::pending);
     s.stack.rules_changed();
+    CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+    for (const Engine &one : s.engines) {
+      REQUIRE(one.asked.size() == 2);
+      CHECK(one.asked[0].flags == 0);
+      CHECK(one.asked[1].flags == BH_REQUEST_AGAIN);
+      CHECK(one.asked[1].arguments == one.asked[0].arguments);
+    }
+  }
+  SECTION("a policy that was not asked yet counts the call") {
+    s.engines[0].status = BH_PENDING;
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    REQUIRE(s.answered(0).verdict == Gate::Verdict::pending);
+    CHECK(s.engines[0].asked[1].flags == BH_REQUEST_AGAIN);
+    REQUIRE(s.engines[1].asked.size() == 1);
+    CHECK(s.engines[1].asked[0].flags == 0);
+    CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+  }
+  SECTION("the new rules decide") {
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[0].verdict = BH_VERDICT_BLOCK;
+    CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
+    CHECK(s.engines[1].asked.size() == 1);
+  }
+  SECTION("what a policy has rewritten is rewritten again") {
+    s.engines[0].verdict = BH_VERDICT_REWRITE;
+    s.engines[0].rewrite = R"({"n":2})";
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[0].rewrite = R"({"n":3})";
+    const auto decision = s.answered(1);
+    CHECK(decision.replacement == R"({"n":3})");
+    CHECK(s.engines[0].asked[1].arguments == s.engines[0].asked[0].arguments);
+    CHECK(s.engines[1].asked[1].arguments == R"({"n":3})");
+  }
+  SECTION("a call is refused if the new rules need data that was not kept") {
+    for (Engine &one : s.engines) one.needs = BH_POLICY_DECIDES;
+    s.use();
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[0].needs = BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION;
+    s.use();
     const auto decision = s.answered(1);
     CHECK(decision.verdict == Gate::Verdict::refuse);
-    CHECK_FALSE(decision.asks);
     CHECK(decision.reason.find("the rules were replaced") != std::string::npos);
     CHECK(s.engines[0].asked.size() == 1);
   }
-  SECTION("a result is withheld") {
-    REQUIRE(s.observe("{}").verdict == Gate::Verdict::pending);
+  SECTION("a result is evaluated again") {
+    REQUIRE(s.observe(R"({"n":1})").verdict == Gate::Verdict::pending);
     s.stack.rules_changed();
-    CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
+    CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+    CHECK(s.engines[0].asked[1].result == R"({"n":1})");
   }
   SECTION("a list item is evaluated again") {
     bh_policy_request request{};

@@ -137,15 +137,20 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// Records which tools plugins get another file.
+// Records which tools plugins and policies get another file.
 void ProfileReload::record_files(const Profile &next) const {
-  for (const PluginUse *use : with_changed_files(core_.profile.tools, next.tools)) {
-    std::string detail = "{";
-    bh::json::append_member(&detail, "plugin", "tools." + use->id);
-    bh::json::append_member(&detail, "change",
-                            use->file.change.empty() ? "file changed" : use->file.change);
-    core_.route().records.recorder.gateway_event(BH_RECORD_PLUGIN, detail + '}');
-  }
+  const auto record = [&](std::string_view group, const std::vector<PluginUse> &was,
+                          const std::vector<PluginUse> &is) {
+    for (const PluginUse *use : with_changed_files(was, is)) {
+      std::string detail = "{";
+      bh::json::append_member(&detail, "plugin", std::string(group) + use->id);
+      bh::json::append_member(&detail, "change",
+                              use->file.change.empty() ? "file changed" : use->file.change);
+      core_.route().records.recorder.gateway_event(BH_RECORD_PLUGIN, detail + '}');
+    }
+  };
+  record("tools.", core_.profile.tools, next.tools);
+  record("policies.", core_.profile.policies, next.policies);
 }
 
 // Sets the policy mark of `next`. If the report says that a policy change needs a restart, the mark

@@ -67,6 +67,7 @@ enum FrameKind : std::uint16_t {
   policy_observe,      // payload: archived PolicyText of `value` bytes, then the result
   policy_filter,       // payload: archived PolicyText of `value` bytes
   policy_forget,       // exchange; a response to this request is no longer needed
+  policy_end,          // no more requests follow, because another process replaces this one
 
   // Policy trunk, server stub to client stub.
   policy_needs = 80,  // first frame, unless plugin_failed is sent; code: BH_POLICY_... bits

@@ -1,6 +1,8 @@
 #include "link/policy_client_stub.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "link/frames.hpp"
@@ -27,10 +29,10 @@ PolicyText text_of(const bh_policy_request &r) {
 
 struct PolicyClientStub::Receiver final : Channel::Receiver {
   explicit Receiver(PolicyClientStub &owner) : stub(owner) {}
-  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    stub.on_frame(frame, payload);
+  void frame(Channel &channel, const Frame &frame, std::string_view payload, OwnedFd) override {
+    stub.on_frame(channel, frame, payload);
   }
-  void closed(Channel &, std::string_view reason) override { stub.lost(reason); }
+  void closed(Channel &channel, std::string_view reason) override { stub.lost(channel, reason); }
   PolicyClientStub &stub;
 };
 
@@ -48,32 +50,80 @@ PolicyClientStub::~PolicyClientStub() {
 
 // ---- connection to the other process ---------------------------------------------------------
 
+std::unique_ptr<Channel> PolicyClientStub::channel_to(OwnedFd trunk) {
+  return std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                   limits_.message_bytes + max_head_bytes,
+                                   limits_.write_queue_bytes + max_head_bytes, false);
+}
+
 void PolicyClientStub::attach(OwnedFd trunk) {
-  if (trunk_ != nullptr) lost("it was replaced");
+  if (ready_ && failure_.empty()) {
+    next_ = channel_to(std::move(trunk));
+    return;
+  }
+  if (trunk_ != nullptr) lost(*trunk_, "it was replaced");
   failure_.clear();
-  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
-                                     limits_.message_bytes + max_head_bytes,
-                                     limits_.write_queue_bytes + max_head_bytes, false);
+  trunk_ = channel_to(std::move(trunk));
+}
+
+// The next process receives all further requests. The current one answers those that it has
+// received.
+void PolicyClientStub::use_next() {
+  if (trunk_ != nullptr) {
+    Frame frame;
+    frame.kind = FrameKind::policy_end;
+    trunk_->send(frame, std::string_view());
+    retired_.push_back(std::move(trunk_));
+  }
+  trunk_ = std::move(next_);
+  if (retired_.size() > max_retired) lost(*retired_.front(), "it was replaced");
 }
 
 void PolicyClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
-  refuse_pending(failure_);
+  next_.reset();
+  for (const auto &channel : retired_) refuse_pending(channel.get(), failure_);
+  retired_.clear();
+  refuse_pending(trunk_.get(), failure_);
 }
 
-void PolicyClientStub::lost(std::string_view why) {
-  trunk_.reset();
+// Called when a process has closed its channel or has violated the protocol.
+void PolicyClientStub::lost(Channel &channel, std::string_view why) {
+  const std::string reason = "compartment \"" + compartment_ + "\": " + std::string(why);
+  if (&channel == next_.get()) {
+    next_.reset();  // the current process keeps deciding
+    return;
+  }
+  const auto retired = std::find_if(retired_.begin(), retired_.end(),
+                                    [&](const auto &one) { return one.get() == &channel; });
+  if (retired != retired_.end()) {
+    const std::unique_ptr<Channel> ended = std::move(*retired);
+    retired_.erase(retired);
+    return refuse_pending(ended.get(), reason);
+  }
+  const std::unique_ptr<Channel> ended = std::move(trunk_);
+  trunk_ = std::move(next_);  // requests are queued until it has reported the policy's needs
   ready_ = false;
   was_lost_ = true;
-  refuse_pending("compartment \"" + compartment_ + "\": " + std::string(why));
+  refuse_pending(ended.get(), reason);
 }
 
-void PolicyClientStub::refuse_pending(std::string_view why) {
-  const auto pending = std::exchange(pending_, {});
-  held_.clear();
-  held_bytes_ = 0;
-  for (const auto &[number, question] : pending) {
-    if (question.filter) {
+// Refuses the requests that were sent on a channel. If it is the current one, which the caller has
+// already removed, also those that are queued.
+void PolicyClientStub::refuse_pending(const Channel *of, std::string_view why) {
+  const bool queued = !ready_ || !failure_.empty();
+  std::vector<std::pair<std::uint64_t, bool>> refused;
+  for (const auto &[number, question] : pending_) {
+    const bool ours = question.channel == of || (queued && question.channel == nullptr);
+    if (ours) refused.emplace_back(number, question.filter);
+  }
+  if (queued) {
+    held_.clear();
+    held_bytes_ = 0;
+  }
+  for (const auto &[number, filter] : refused) pending_.erase(number);
+  for (const auto &[number, filter] : refused) {
+    if (filter) {
       events_.policy_filtered(number, false);
     } else {
       events_.policy_refused(number, why);
@@ -81,73 +131,95 @@ void PolicyClientStub::refuse_pending(std::string_view why) {
   }
 }
 
-void PolicyClientStub::report_unhealthy(std::string_view why) {
-  lost(why);
-  events_.process_unhealthy(compartment_);
+void PolicyClientStub::report_unhealthy(Channel &channel, std::string_view why) {
+  const bool current = &channel == trunk_.get();
+  lost(channel, why);
+  if (current) events_.process_unhealthy(compartment_);
 }
 
 void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   const auto at = pending_.find(number);
   if (at == pending_.end()) return;
-  const bool seen = at->second.seen;
+  const Pending question = at->second;
   pending_.erase(at);
-  if (!ready_) return;
-  if (late && !seen) {
+  if (question.channel == nullptr) return;
+  const bool current = question.channel == trunk_.get();
+  if (late && !question.seen && current) {
     // Posted, because the router does not expect events while it calls unanswered().
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
-      if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
+      if (trunk_.get() == trunk && ready_) report_unhealthy(*trunk_, "it is unresponsive");
     });
     return;
   }
   Frame frame;
   frame.kind = FrameKind::policy_forget;
   frame.exchange = number;
-  send(frame, {}, {});
+  if (current) return static_cast<void>(trunk_->send(frame, std::string_view()));
+  for (const auto &channel : retired_) {
+    if (channel.get() == question.channel) channel->send(frame, std::string_view());
+  }
 }
 
 // ---- incoming frames -------------------------------------------------------------------------
 
-void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
-  const auto at = pending_.find(frame.exchange);
-  const bool asked = at != pending_.end();
+void PolicyClientStub::on_frame(Channel &channel, const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case policy_needs:
-      needs_ = frame.code;
-      ready_ = true;
-      send_held();
-      return events_.policy_changed();
     case plugin_failed:
-      failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
-      return refuse_pending(failure_);
-    case policy_waits:
-      if (asked) at->second.seen = true;
-      return;
-    case policy_verdict:
-      if (!on_verdict(frame, payload)) report_unhealthy("it sent a malformed verdict");
-      return;
-    case policy_refused:
-      if (!asked || at->second.filter) return;
-      pending_.erase(at);
-      return events_.policy_refused(frame.exchange, payload);
-    case FrameKind::policy_filtered:
-      if (!asked || !at->second.filter) return;
-      pending_.erase(at);
-      return events_.policy_filtered(frame.exchange, frame.code == 1);
     case FrameKind::policy_changed:
-      return events_.policy_changed();
+      return on_state(channel, frame, payload);
+    case policy_waits:
+    case policy_refused:
+    case FrameKind::policy_filtered:
+      return on_answer(channel, frame, payload);
+    case policy_verdict:
+      if (!on_verdict(channel, frame, payload)) {
+        report_unhealthy(channel, "it sent a malformed verdict");
+      }
+      return;
     default:
-      return report_unhealthy("it sent an unexpected frame");
+      return report_unhealthy(channel, "it sent an unexpected frame");
   }
+}
+
+// Handles what a process reports about itself. Reports of a process that was replaced are ignored.
+void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::string_view payload) {
+  if (&channel == next_.get() && frame.kind != FrameKind::policy_changed) use_next();
+  if (&channel != trunk_.get()) return;
+  if (frame.kind == plugin_failed) {
+    failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
+    return refuse_pending(trunk_.get(), failure_);
+  }
+  if (frame.kind == policy_needs) {
+    needs_ = frame.code;
+    ready_ = true;
+    send_held();
+  }
+  events_.policy_changed();
+}
+
+void PolicyClientStub::on_answer(Channel &channel, const Frame &frame, std::string_view payload) {
+  const auto at = pending_.find(frame.exchange);
+  if (at == pending_.end() || at->second.channel != &channel) return;
+  if (frame.kind == policy_waits) {
+    at->second.seen = true;
+    return;
+  }
+  const bool filtered = frame.kind == FrameKind::policy_filtered;
+  if (at->second.filter != filtered) return;
+  pending_.erase(at);
+  if (filtered) return events_.policy_filtered(frame.exchange, frame.code == 1);
+  events_.policy_refused(frame.exchange, payload);
 }
 
 // Handles a verdict. Returns false if the frame is malformed. A verdict without a pending request
 // is ignored.
-bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
+bool PolicyClientStub::on_verdict(Channel &channel, const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;
   if (!from_bytes(payload.substr(0, frame.value), &text)) return false;
   const auto at = pending_.find(frame.exchange);
-  if (at == pending_.end() || at->second.filter) return true;
+  if (at == pending_.end() || at->second.filter || at->second.channel != &channel) return true;
   pending_.erase(at);
   bh_verdict verdict{};
   verdict.size = sizeof verdict;
@@ -186,9 +258,10 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
                       "compartment \"" + compartment_ +
                           "\" is still starting, and too much data is waiting for it");
     }
-    held_.push_back({frame, head, std::string(bh::view(text)), request.event});
+    held_.push_back({frame, head, std::string(bh::view(text)), request.event, needs_});
   }
-  pending_[request.exchange] = {frame.kind == policy_filter, false};
+  pending_[request.exchange] = {frame.kind == policy_filter, false,
+                                ready_ ? trunk_.get() : nullptr};
   return BH_PENDING;
 }
 
@@ -217,15 +290,21 @@ void PolicyClientStub::send_held() {
       events_.policy_decided(one.frame.exchange, verdict);
       continue;
     }
-    if (send(one.frame, one.head, one.text)) continue;
+    const bool lacks_data = (needs_ & ~one.needs) != 0;
+    if (!lacks_data && send(one.frame, one.head, one.text)) {
+      pending_.at(one.frame.exchange).channel = trunk_.get();
+      continue;
+    }
     const bool filter = pending_.at(one.frame.exchange).filter;
     pending_.erase(one.frame.exchange);
     if (filter) {
       events_.policy_filtered(one.frame.exchange, false);
     } else {
-      events_.policy_refused(one.frame.exchange,
-                             "compartment \"" + compartment_ +
-                                 "\" reads too slowly, or the text exceeds the message size limit");
+      events_.policy_refused(
+          one.frame.exchange,
+          "compartment \"" + compartment_ +
+              (lacks_data ? "\" was replaced by a version that needs other data; try again"
+                          : "\" reads too slowly, or the text exceeds the message size limit"));
     }
   }
 }

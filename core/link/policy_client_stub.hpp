@@ -5,6 +5,10 @@
 // queued; after a process was lost, they are rejected until the next attach(). If a request times
 // out and the process has not even acknowledged it, the process is reported as unresponsive.
 //
+// If a second process is attached while the first one decides (hot swap), the first one receives
+// all requests until the second one has reported its needs. Each request goes to one process, which
+// also answers it.
+//
 // Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
 
@@ -43,7 +47,8 @@ class PolicyClientStub {
   PolicyClientStub(const PolicyClientStub &) = delete;
   PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
-  // Connects to a process that has been started.
+  // Connects to a process that has been started. It replaces the current process when it has
+  // reported the policy's needs.
   void attach(OwnedFd trunk);
   // Must be called if the process will not be restarted. Requests are rejected with `reason` until
   // the next attach().
@@ -66,23 +71,29 @@ class PolicyClientStub {
 
   struct Pending {
     bool filter = false;
-    bool seen = false;  // acknowledged by the other process
+    bool seen = false;                 // acknowledged by the other process
+    const Channel *channel = nullptr;  // to the process that decides; null while it is queued
   };
   struct Held {
     Frame frame;
     std::string head, text;
     std::uint32_t event = BH_EVENT_CALL;
+    std::uint32_t needs = 0;  // what the policy was assumed to need
   };
 
   bh_status ask(Frame frame, const bh_policy_request &request, bh_str text, bh_error *error);
   bool send(const Frame &frame, std::string_view head, std::string_view text);
   void send_held();
   bool judges(std::uint32_t event) const noexcept;
-  void on_frame(const Frame &frame, std::string_view payload);
-  bool on_verdict(const Frame &frame, std::string_view payload);
-  void report_unhealthy(std::string_view why);
-  void lost(std::string_view why);
-  void refuse_pending(std::string_view why);
+  std::unique_ptr<Channel> channel_to(OwnedFd trunk);
+  void on_frame(Channel &channel, const Frame &frame, std::string_view payload);
+  void on_answer(Channel &channel, const Frame &frame, std::string_view payload);
+  void on_state(Channel &channel, const Frame &frame, std::string_view payload);
+  bool on_verdict(Channel &channel, const Frame &frame, std::string_view payload);
+  void use_next();
+  void report_unhealthy(Channel &channel, std::string_view why);
+  void lost(Channel &channel, std::string_view why);
+  void refuse_pending(const Channel *of, std::string_view why);
 
   Reactor &reactor_;
   const std::string compartment_;
@@ -90,6 +101,10 @@ class PolicyClientStub {
   PolicyEvents &events_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
+  std::unique_ptr<Channel> next_;  // to a process that has not reported its needs yet
+  // To processes that were replaced and still have requests to answer, oldest first.
+  static constexpr std::size_t max_retired = 4;
+  std::deque<std::unique_ptr<Channel>> retired_;
   bool ready_ = false;     // the process has reported its needs
   bool was_lost_ = false;  // an earlier process was lost: it exited, was unhealthy or was replaced
   // Until a process has reported the policy's needs, the policy is assumed to need everything.

@@ -52,6 +52,7 @@ PolicyServerStub::~PolicyServerStub() = default;
 
 void PolicyServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   ++link_;
+  ended_ = false;
   open_.clear();
   on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
@@ -66,6 +67,10 @@ std::uint64_t PolicyServerStub::plugin_number(std::uint64_t exchange) const noex
 }
 
 void PolicyServerStub::on_frame(const Frame &frame, std::string_view payload) {
+  if (frame.kind == FrameKind::policy_end) {
+    ended_ = true;
+    return;
+  }
   if (frame.kind == FrameKind::policy_forget) {
     open_.erase(plugin_number(frame.exchange));
     return;

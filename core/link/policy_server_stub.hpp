@@ -31,6 +31,10 @@ class PolicyServerStub {
   // is called once if the trunk is closed before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
+  // Returns true if the client stub sends no more requests (policy_end, or the trunk is closed) and
+  // all requests have been answered.
+  bool drained() const noexcept { return trunk_ == nullptr || (ended_ && open_.empty()); }
+
   // Called through the plugin's host table. `number` identifies the request. Must not be called
   // inside a plugin function.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
@@ -55,6 +59,7 @@ class PolicyServerStub {
   const ServedPlugin &plugin_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
+  bool ended_ = false;  // policy_end was received
   std::function<void()> on_lost_;
   // The link's number, which is part of the request numbers that the plugin sees. Without it, a
   // decision for the previous endpoint could be used for the current one, because a restarted

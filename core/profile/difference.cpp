@@ -95,6 +95,19 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
   }
 }
 
+// A policy in a compartment can be swapped. Its file is then a stored copy, which has a path.
+// Returns these policies, and gives them their current file, so that they are not reported.
+std::vector<std::pair<std::string, PluginFile>> extract_swaps(const std::vector<PluginUse> &now,
+                                                              std::vector<PluginUse> *next) {
+  std::vector<std::pair<std::string, PluginFile>> out;
+  for (PluginUse &use : *next) {
+    const PluginUse *was = find_same(now, use);
+    if (was == nullptr || use.file.path.empty() || !file_differs(was->file, use.file)) continue;
+    out.emplace_back(use.id, std::exchange(use.file, was->file));
+  }
+  return out;
+}
+
 void keep_connector_files(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, was] : now.connector_files) {
     const auto plugin = now.connectors.find(type);
@@ -262,6 +275,7 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
   const bool checked = has_marks(*next);
+  const auto swapped = extract_swaps(now.policies, &next->policies);
   keep_unknown_files(now.tools, &next->tools, &out);
   keep_fixed_files("transports", now.transports, &next->transports, &out);
   keep_fixed_files("policies", now.policies, &next->policies, &out);
@@ -279,6 +293,11 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   for (const PluginUse &use : reloaded) {
     for (PluginUse &kept : next->policies) {
       if (kept.id == use.id) kept = use;
+    }
+  }
+  for (const auto &[id, file] : swapped) {
+    for (PluginUse &use : next->policies) {
+      if (use.id == id) use.file = file;
     }
   }
   const bool kept_connector = keep_connectors(now, next, &out);

@@ -35,9 +35,10 @@ void add_check(CLI::App &plugin, Arguments &to) {
 }
 
 void add_swap(CLI::App &plugin, Arguments &to) {
-  auto *swap = add_command(plugin, to, "swap", "Replace a tools plugin in the running gateways",
-                           run_plugin_swap);
-  swap->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
+  auto *swap =
+      add_command(plugin, to, "swap", "Replace a tools plugin or policy in the running gateways",
+                  run_plugin_swap);
+  swap->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME] or [policies.NAME]")
       ->required()
       ->type_name("ID");
   swap->add_option("file", to.plugin.file,
@@ -53,7 +54,8 @@ void add_swap(CLI::App &plugin, Arguments &to) {
   auto *rollback =
       add_command(plugin, to, "rollback",
                   "Restore the version before the last swap (within an hour)", run_plugin_rollback);
-  rollback->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME]")
+  rollback
+      ->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME] or [policies.NAME]")
       ->required()
       ->type_name("ID");
   add_json(*rollback, to);

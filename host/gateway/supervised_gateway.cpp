@@ -179,7 +179,7 @@ class SupervisedGateway {
 
   void swap(const PluginChange &change, const Swapped &done) {
     Profile next = profile_;
-    for (PluginUse &use : next.tools) {
+    for (PluginUse &use : change.group == "policies" ? next.policies : next.tools) {
       if (use.id == change.id) use.file = change.to.file;
     }
     supervisor_->apply(plan_compartments(next, facts_), ApplyMode::swap,

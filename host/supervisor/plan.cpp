@@ -16,6 +16,7 @@
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/protected_paths.hpp"
+#include "sources/judge_places.hpp"
 #include "supervisor/egress.hpp"
 #include "swap/plugin_store.hpp"
 
@@ -51,9 +52,6 @@ constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 // Roles for plugins of this distribution that connect to other hosts (see egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
-
-// Policies that run in the endpoint unless the profile assigns a compartment.
-constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
   const auto at = std::find_if(std::begin(roles), std::end(roles),
@@ -360,10 +358,7 @@ class Planner {
   // Adds a policy or telemetry plugin. It runs in the endpoint or in a compartment without other
   // plugins, except services. `use` is the endpoint's entry for the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
-    const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
-                      std::end(our_judges);
-    const bool stays = use->compartment.empty() ? ours : use->compartment == "endpoint";
-    if (stays) return;
+    if (runs_in_endpoint(*use)) return;
     const std::string usual(role.compartment);
     Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
     slice.privileges.stores = &role == &telemetry_role;

@@ -154,7 +154,7 @@ class Supervisor {
   void check_all_ready();
   void notify_status();
   static CompartmentStatus status_of(const Child &child);
-  void end(Child &child);
+  void end(Child &child, bool replaced = false);
   void set_deadline(Child &child);
   void ping_all();
   void apply_to(Child &child, Slice slice);

@@ -17,10 +17,11 @@ constexpr std::uint32_t max_unanswered = 6;
 }  // namespace
 
 // Requests a stop, and kills the process if it does not exit within its grace period.
-void Supervisor::end(Child &child) {
+void Supervisor::end(Child &child, bool replaced) {
   if (!child.running() || std::exchange(child.ending, true)) return;
   link::Frame frame;
   frame.kind = control::stop;
+  frame.code = replaced ? 1 : 0;
   child.control->send(frame);
   set_deadline(child);
 }

@@ -29,15 +29,18 @@ ServerSettings settings_of(const Slice &slice) {
   return {slice.definitions, slice.profile.own_paths, slice.profile.programs};
 }
 
-bool may_run_twice(const SlicePlugin &plugin) {
-  const bool kind = plugin.kind == PluginKind::tools || plugin.kind == PluginKind::service;
+// Policies may run twice only in a swap. A reload reports a changed configuration when it is in
+// force, so the process with the former one must have ended.
+bool may_run_twice(const SlicePlugin &plugin, ApplyMode mode) {
+  const bool kind = plugin.kind == PluginKind::tools || plugin.kind == PluginKind::service ||
+                    (plugin.kind == PluginKind::policy && mode == ApplyMode::swap);
   return kind && !plugin.use.file.exclusive;
 }
 
-bool may_run_twice(const Slice &slice) {
+bool may_run_twice(const Slice &slice, ApplyMode mode) {
   return !slice.router && !slice.service &&
          std::all_of(slice.plugins.begin(), slice.plugins.end(),
-                     [](const SlicePlugin &plugin) { return may_run_twice(plugin); });
+                     [&](const SlicePlugin &plugin) { return may_run_twice(plugin, mode); });
 }
 
 bool is_policy(const Slice &slice) {
@@ -54,13 +57,13 @@ void Supervisor::apply(std::vector<Slice> slices, ApplyMode mode,
     return done(fail(BH_E_LIMIT, "the gateway is starting or stopping; try again later"));
   }
   remove_ended();
+  mode_ = mode;
   if (mode == ApplyMode::swap) {
     if (std::string why = cannot_swap(slices); !why.empty()) {
       return done(fail(BH_E_LIMIT, std::move(why)));
     }
   }
   apply_done_ = std::move(done);
-  mode_ = mode;
   ++apply_number_;
   for (const auto &child : children_) child->wanted = child->new_views = false;
   for (Slice &slice : slices) {
@@ -123,14 +126,14 @@ void Supervisor::apply_to(Child &child, Slice slice) {
 }
 
 // Returns true if a new process may run while the process of `child` drains. A compartment may have
-// at most two processes, and only if all of its plugins are tools or services that are not
-// exclusive.
+// at most two processes, and only if all of its plugins are tools or services (in a swap, also
+// policies) that are not exclusive.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
   });
-  return !left && child.running() && child.ready && !child.ending && may_run_twice(child.slice) &&
-         may_run_twice(next);
+  return !left && child.running() && child.ready && !child.ending &&
+         may_run_twice(child.slice, mode_) && may_run_twice(next, mode_);
 }
 
 // Starts a new process that receives all new calls. The process of `child` only finishes its
@@ -196,7 +199,7 @@ void Supervisor::put_into_use(Child &candidate) {
   former.wanted = false;
   reactor_->timer_cancel(std::exchange(former.timer, 0));
   join(candidate);
-  end(former);
+  end(former, true);
 }
 
 // Called when the process of `candidate` has exited before it was ready.

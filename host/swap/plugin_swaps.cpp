@@ -5,40 +5,79 @@
 #include <algorithm>
 #include <utility>
 
+#include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/clock.hpp"
 #include "corporation/holds.hpp"
+#include "sources/judge_places.hpp"
 #include "sources/plugin_check.hpp"
 
 namespace bulkhead::program {
 namespace {
 
-const PluginUse *find_tools(const Profile &profile, const std::string &id) {
-  const auto at = std::find_if(profile.tools.begin(), profile.tools.end(),
-                               [&](const PluginUse &use) { return use.id == id; });
-  return at == profile.tools.end() ? nullptr : &*at;
+// The plugins of a profile that can be swapped: an instance is found by its ID or, if a tools
+// plugin and a policy have the same ID, by its group and its ID ("policies.mine").
+struct Place {
+  std::string_view group;  // "tools" or "policies"
+  const PluginUse *use;
+  std::string name() const { return std::string(group) + "." + use->id; }
+};
+
+std::vector<Place> places(const Profile &profile) {
+  std::vector<Place> out;
+  for (const PluginUse &use : profile.tools) out.push_back({"tools", &use});
+  for (const PluginUse &use : profile.policies) {
+    if (!runs_in_endpoint(use)) out.push_back({"policies", &use});
+  }
+  return out;
+}
+
+// Returns the plugin with this name ("policies.mine"), or null.
+const PluginUse *find_named(const Profile &profile, const std::string &name) {
+  for (const Place &place : places(profile)) {
+    if (place.name() == name) return place.use;
+  }
+  return nullptr;
 }
 
 bool has(const std::vector<PluginUse> &uses, const std::string &id) {
   return std::any_of(uses.begin(), uses.end(), [&](const PluginUse &use) { return use.id == id; });
 }
 
-// Returns why there is no tools plugin with this ID.
-std::string no_tools(const Profile &profile, const std::string &id) {
+// Returns why no plugin with this ID can be swapped.
+std::string no_place(const Profile &profile, const std::string &id) {
+  if (has(profile.policies, id)) {
+    return "policies." + id +
+           " runs in the endpoint, so its code cannot be replaced at run time. Set compartment = "
+           "\"own\" to make this possible, or replace its file and restart the gateway";
+  }
   const std::pair<std::string_view, const std::vector<PluginUse> *> others[] = {
       {"transports", &profile.transports},
-      {"policies", &profile.policies},
       {"telemetry", &profile.telemetry},
       {"services", &profile.services}};
   for (const auto &[group, uses] : others) {
     if (!has(*uses, id)) continue;
     return std::string(group) + "." + id +
-           " cannot be swapped: only tools plugins can. Change the profile, and restart the "
-           "gateway";
+           " cannot be swapped: only tools plugins and policies can. Change the profile, and "
+           "restart the gateway";
   }
-  std::string out = "the gateway has no tools plugin \"" + id + "\"", all;
-  for (const PluginUse &use : profile.tools) all += (all.empty() ? "" : ", ") + use.id;
+  std::string out = "the gateway has no tools plugin or policy \"" + id + "\"", all;
+  for (const Place &place : places(profile)) all += (all.empty() ? "" : ", ") + place.name();
   return out + (all.empty() ? "" : "; it has: " + all);
+}
+
+Result<Place> find_place(const Profile &profile, const std::string &id) {
+  std::vector<Place> found;
+  for (const Place &place : places(profile)) {
+    if (place.name() == id) return place;
+    if (place.use->id == id) found.push_back(place);
+  }
+  if (found.empty()) return fail(BH_E_NOT_FOUND, no_place(profile, id));
+  if (found.size() > 1) {
+    return fail(BH_E_INVALID, "both " + found[0].name() + " and " + found[1].name() +
+                                  " exist: use one of these names");
+  }
+  return found[0];
 }
 
 // Returns the ID that the manifest of the profile's plugin has.
@@ -53,10 +92,13 @@ std::string shown(const PluginVersion &version) {
 }
 
 // Returns why the plugin's file is fixed, or an empty string.
-std::string refusal(const PluginUse &use, const std::vector<ProfileHold> &holds) {
-  const std::string where = "tools." + use.id;
+std::string refusal(const Place &place, const std::vector<ProfileHold> &holds) {
+  const std::string where = place.name();
+  const PluginUse &use = *place.use;
+  std::vector<std::string> groups{std::string(place.group)};
   // Servers and tools plugins share their names, and the organization can hold both as servers.
-  for (const char *group : {"tools", "mcpServers"}) {
+  if (place.group == "tools") groups.emplace_back("mcpServers");
+  for (const std::string &group : groups) {
     const ProfileHold *hold = find_hold(holds, {group, use.id, "plugin"});
     if (hold != nullptr) return where + " is locked: " + hold->says;
   }
@@ -87,6 +129,7 @@ void describe(PluginChange *change) {
 
 struct PluginSwaps::Job {
   PluginSwaps *swaps;
+  std::string group;    // "tools" or "policies"
   PluginUse use;        // in the profile in use
   std::string file;     // of the new version; empty: the profile's file
   LoadOptions options;  // for the profile's file
@@ -107,7 +150,7 @@ struct PluginSwaps::Job {
 };
 
 Result<PluginChange> PluginSwaps::Job::change() {
-  const std::string where = "tools." + use.id;
+  const std::string where = group + "." + use.id;
   auto opened = open_plugin(file.empty() ? use.plugin : file, options);
   if (!opened) return std::unexpected(opened.error());
   const CheckedLibrary &candidate = opened->library;
@@ -116,8 +159,12 @@ Result<PluginChange> PluginSwaps::Job::change() {
                                   "\", but " + where + " uses \"" + manifest_id(use) + "\"");
   }
   const auto &provides = candidate.manifest.provides;
-  if (std::find(provides.begin(), provides.end(), BH_EXT_TOOLS) == provides.end()) {
-    return fail(BH_E_INVALID, candidate.path + " does not offer tools (" BH_EXT_TOOLS ")");
+  const bool is_policy = group == "policies";
+  const char *wanted = is_policy ? BH_EXT_POLICY : BH_EXT_TOOLS;
+  if (std::find(provides.begin(), provides.end(), wanted) == provides.end()) {
+    return fail(BH_E_INVALID, candidate.path +
+                                  (is_policy ? " is not a policy (" : " does not offer tools (") +
+                                  wanted + ")");
   }
   if (candidate.manifest.exclusive || use.file.exclusive) {
     return fail(BH_E_INVALID,
@@ -126,6 +173,7 @@ Result<PluginChange> PluginSwaps::Job::change() {
                     "and run `bulkhead reload`");
   }
   PluginChange out;
+  out.group = group;
   out.id = use.id;
   out.plugin = use.plugin;
   out.base = base;
@@ -176,51 +224,56 @@ PluginSwaps::~PluginSwaps() {
 
 void PluginSwaps::hold(const Profile &profile) {
   std::erase_if(held_, [&](const auto &entry) {
-    const PluginUse *use = find_tools(profile, entry.first);
+    const PluginUse *use = find_named(profile, entry.first);
     return use == nullptr || use->file.mark != entry.second.mark;
   });
-  for (const PluginUse &use : profile.tools) {
-    if (use.file.mark.empty() || !use.file.path.empty() || held_.contains(use.id)) continue;
+  for (const Place &place : places(profile)) {
+    const PluginUse &use = *place.use;
+    if (use.file.mark.empty() || !use.file.path.empty() || held_.contains(place.name())) continue;
     LoadOptions options;
     options.dirs = profile.plugin_dirs;
     auto opened = open_plugin(use.plugin, options);
     // If the file was replaced after the profile was read, this is not the version in use.
     if (!opened || file_mark(opened->library.status) != use.file.mark) continue;
-    held_[use.id] = {use.file.mark, std::make_shared<const OpenPlugin>(std::move(*opened))};
+    held_[place.name()] = {use.file.mark, std::make_shared<const OpenPlugin>(std::move(*opened))};
   }
 }
 
 void PluginSwaps::apply_to(Profile *profile, const std::vector<ProfileHold> &holds) const {
-  for (PluginUse &use : profile->tools) {
-    const auto at = swaps_.find(use.id);
-    if (at == swaps_.end()) continue;
+  const auto apply = [&](std::string_view group, PluginUse *use) {
+    const Place place{group, use};
+    const auto at = swaps_.find(place.name());
+    if (at == swaps_.end()) return;
     const Swap &swap = at->second;
     // An unreadable file has no mark.
-    const bool same_file = use.file.mark.empty() || use.file.mark == swap.base;
-    if (use.plugin == swap.plugin && same_file && refusal(use, holds).empty()) {
-      use.file = swap.current.file;
-    } else if (use.file.mark.empty() && use.sha256.empty()) {
-      use.file.mark = "unreadable";  // without a mark, the file in use would be kept
+    const bool same_file = use->file.mark.empty() || use->file.mark == swap.base;
+    if (use->plugin == swap.plugin && same_file && refusal(place, holds).empty()) {
+      use->file = swap.current.file;
+    } else if (use->file.mark.empty() && use->sha256.empty()) {
+      use->file.mark = "unreadable";  // without a mark, the file in use would be kept
     }
-  }
+  };
+  for (PluginUse &use : profile->tools) apply("tools", &use);
+  for (PluginUse &use : profile->policies) apply("policies", &use);
 }
 
 void PluginSwaps::forget_unused(const Profile &in_use) {
   std::erase_if(swaps_, [&](const auto &entry) {
-    const PluginUse *use = find_tools(in_use, entry.first);
+    const PluginUse *use = find_named(in_use, entry.first);
     return use == nullptr || use->file.path != entry.second.current.file.path;
   });
 }
 
-Result<PluginChange> PluginSwaps::rollback(const PluginUse &use) const {
-  const auto at = swaps_.find(use.id);
+Result<PluginChange> PluginSwaps::rollback(const std::string &group, const PluginUse &use) const {
+  const std::string where = group + "." + use.id;
+  const auto at = swaps_.find(where);
   const bool possible = at != swaps_.end() && at->second.previous.stored != nullptr;
   if (!possible || reactor_.now_ns() > at->second.previous_until) {
-    return fail(BH_E_NOT_FOUND, "tools." + use.id + " has no earlier version that can be restored" +
+    return fail(BH_E_NOT_FOUND, where + " has no earlier version that can be restored" +
                                     (possible ? ": it was swapped more than an hour ago" : ""));
   }
   const Swap &swap = at->second;
-  PluginChange out{use.id, swap.plugin, swap.base, swap.current, swap.previous, true};
+  PluginChange out{group, use.id, swap.plugin, swap.base, swap.current, swap.previous, true};
   out.to.file.mark = swap.base;
   describe(&out);
   return out;
@@ -229,24 +282,26 @@ Result<PluginChange> PluginSwaps::rollback(const PluginUse &use) const {
 void PluginSwaps::prepare(const Profile &profile, const std::vector<ProfileHold> &holds,
                           const PluginSwapRequest &request,
                           std::function<void(Result<PluginChange>)> done) {
-  const PluginUse *use = find_tools(profile, request.id);
-  if (use == nullptr) return done(fail(BH_E_NOT_FOUND, no_tools(profile, request.id)));
-  const std::string where = "tools." + use->id;
-  if (std::string why = refusal(*use, holds); !why.empty()) {
+  const auto place = find_place(profile, request.id);
+  if (!place) return done(std::unexpected(place.error()));
+  const PluginUse *use = place->use;
+  const std::string where = place->name();
+  if (std::string why = refusal(*place, holds); !why.empty()) {
     return done(fail(BH_E_DENIED, std::move(why)));
   }
-  if (request.rollback) return done(rollback(*use));
+  if (request.rollback) return done(rollback(std::string(place->group), *use));
   auto job = std::make_unique<Job>();
   job->swaps = this;
+  job->group = place->group;
   job->use = *use;
   job->file = request.file;
   job->options.dirs = profile.plugin_dirs;
   job->state_dir = state_dir_;
   job->done = std::move(done);
-  if (const auto swap = swaps_.find(use->id); swap != swaps_.end()) {
+  if (const auto swap = swaps_.find(where); swap != swaps_.end()) {
     job->from = swap->second.current;
     job->base = swap->second.base;
-  } else if (const auto held = held_.find(use->id); held != held_.end()) {
+  } else if (const auto held = held_.find(where); held != held_.end()) {
     job->former = held->second.plugin;
     job->former_mark = held->second.mark;
     job->base = use->file.mark;
@@ -271,13 +326,14 @@ void PluginSwaps::prepared(Job &job) {
 }
 
 PluginSwapped PluginSwaps::in_use(const PluginChange &change) {
-  Swap &swap = swaps_[change.id];
+  const std::string name = change.group + "." + change.id;
+  Swap &swap = swaps_[name];
   swap.plugin = change.plugin;
   swap.base = change.base;
   swap.current = change.to;
   swap.previous = change.rollback ? PluginVersion() : change.from;
   swap.previous_until = reactor_.now_ns() + rollback_ms * 1'000'000u;
-  held_.erase(change.id);
+  held_.erase(name);
   PluginSwapped out;
   out.id = change.id;
   out.plugin = change.to.stored->id;

@@ -1,4 +1,5 @@
-// Replaces the files of tools plugins while the gateway runs, and restores them.
+// Replaces the files of tools plugins, and of policies in compartments of their own, while the
+// gateway runs, and restores them.
 //
 // Verifies and stores the new file, and keeps the version before it, so that it can be restored.
 // The caller starts the new version and reports the result. A swap is in force until the gateway
@@ -31,6 +32,7 @@ struct PluginVersion {
 
 // A swap that has been prepared: `to` replaces `from`.
 struct PluginChange {
+  std::string group;         // "tools" or "policies"
   std::string id;            // of the instance
   std::string plugin, base;  // what the profile specifies: the plugin, and the mark of its file
   PluginVersion from, to;
@@ -49,9 +51,9 @@ class PluginSwaps {
 
   // Removes copies that no gateway uses. Must be called once.
   void remove_unused();
-  // Opens the files of the tools plugins, so that they can be restored even if they are replaced.
-  // Must be called when the profile is in use. Opens only files that have changed since the last
-  // call. Blocks for file access.
+  // Opens the files of the plugins that can be swapped, so that they can be restored even if they
+  // are replaced. Must be called when the profile is in use. Opens only files that have changed
+  // since the last call. Blocks for file access.
   void hold(const Profile &profile);
 
   // Replaces the files in a profile that was read again, except those of plugins that have another
@@ -83,13 +85,13 @@ class PluginSwaps {
     std::shared_ptr<const OpenPlugin> plugin;
   };
 
-  Result<PluginChange> rollback(const PluginUse &use) const;
+  Result<PluginChange> rollback(const std::string &group, const PluginUse &use) const;
   void prepared(Job &job);
 
   Reactor &reactor_;
   const std::string state_dir_;
-  std::map<std::string, Swap> swaps_;  // by instance
-  std::map<std::string, Held> held_;   // by instance
+  std::map<std::string, Swap> swaps_;  // by group and instance: "tools.mine"
+  std::map<std::string, Held> held_;   // the same
   std::uint32_t running_ = 0;          // number of jobs on pool threads
 };
 

@@ -40,8 +40,8 @@ typedef struct bh_plugin {
    * [control] */
   void (*drain)(void *self, uint64_t deadline_ns);
 
-  /* Stops all work. The plugin must join all threads, and release all descriptors, watches and
-   * timers, before this function returns. [control] */
+  /* Stops all work. The plugin must join all threads, and release all watches and timers, before
+   * this function returns. It may close descriptors in destroy(). [control] */
   void (*stop)(void *self);
 
   /* Frees the instance, including this struct. [control] */

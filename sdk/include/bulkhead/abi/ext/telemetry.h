@@ -55,7 +55,7 @@ enum {
   BH_RECORD_IDENTITY = 6, /* the gateway's profile and user; the first record of a process */
   /* the current policies and rules; recorded when a process starts, and after each policy reload */
   BH_RECORD_POLICY = 7,
-  BH_RECORD_PLUGIN = 8 /* another file of a tools plugin is in use (a swap or a reload) */
+  BH_RECORD_PLUGIN = 8 /* another file of a plugin is in use (a swap or a reload) */
 };
 
 /* Flags in bh_record. */
@@ -123,7 +123,7 @@ typedef struct bh_record {
    *  BH_RECORD_IDENTITY (strings): {"profile", "user"}.
    *  BH_RECORD_POLICY: {"generation", "rules" (numbers), "digest", "policies" ("ID (PLUGIN), ..."),
    *  "changes" (since the previous generation; "" at the start)}.
-   *  BH_RECORD_PLUGIN (strings): {"plugin" ("tools.ID"), "change" (what replaced what)}. */
+   *  BH_RECORD_PLUGIN (strings): {"plugin" ("tools.ID" etc.), "change" (what replaced what)}. */
   bh_str detail;
   /* Since minor 2: the unverified clientInfo.name from the client's initialize or from a
    * sessionless message's _meta, at most 128 bytes of UTF-8. Empty if missing, or if the session

@@ -1,0 +1,166 @@
+// Tests `plugin swap` and `plugin rollback` for policies in compartments of their own: the version
+// that has received a call also decides it, no call is left undecided, and a version that does not
+// work is never put into use.
+import { copyFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { assert, build, run, runProgram, show, sleep, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const built = join(build, 'core/plugin/testing_plugins/plugins');
+
+// Copies this build of a plugin to the path, as an installation would. Returns the path.
+function install(path, id, file, kind, version) {
+  mkdirSync(dirname(path), { recursive: true });
+  const manifest = `id = "${id}"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["${kind}"]\n`;
+  writeFileSync(join(dirname(path), `${id}.plugin.toml`), manifest, { mode: 0o644 });
+  copyFileSync(join(built, file), `${path}.new`);
+  renameSync(`${path}.new`, path);
+  return path;
+}
+const policy = (t, folder, name) => install(t.path(`${folder}/held-policy.so`), 'held-policy', `held-policy-${name}.so`, 'bh.policy/1', name);
+const tools = (t) => install(t.path('tools/held.so'), 'held', 'held-one.so', 'bh.tools/1', 'one');
+
+// Two policies decide each call, one after the other, unless `second` is null. The first is swapped.
+const guarded = async (t, { second = {} } = {}) => {
+  const policies = { guard: { plugin: policy(t, 'guard', 'one') } };
+  if (second !== null) policies.other = { plugin: policy(t, 'other', 'one'), ...second };
+  const limits = { drain_ms: 60_000, plugin_init_ms: 1_000, policy_timeout_ms: 30_000 };
+  const gateway = await t.gateway({ limits, policies, tools: { mine: { plugin: tools(t) } }, telemetry: { records: { plugin: 'telemetry-sqlite' } } });
+  const client = await t.http(gateway);
+  await until('calls are decided', async () => (await client.tool('mine__which').catch(() => undefined)) !== undefined);
+  return { gateway, client, plugin: (...words) => runProgram(t, ['plugin', ...words], { env: gateway.env(), cwd: gateway.dir }) };
+};
+const processesOf = async (gateway, name) => (await statusOf(gateway)).compartments.filter((one) => one.name === name && one.pid > 0);
+const refusal = (client, tool) => client.tool(tool).then((result) => assert.fail(show(result)), (error) => error.message);
+const decider = async (client) => /decided by (\w+)/.exec(await refusal(client, 'mine__hold_large'))?.[1];
+const marks = (t, gateway) => {
+  const done = runProgram(t, ['inspect', '--json', "SELECT detail FROM audit_marks WHERE kind = 'plugin' ORDER BY id"], { env: gateway.env() });
+  assert.equal(done.code, 0, show(done));
+  return JSON.parse(done.stdout).rows.map(([value]) => value);
+};
+
+test('a call is decided by the version that received it, and later calls by the new one', async (t) => {
+  const { gateway, client, plugin } = await guarded(t, { second: null });
+  const [old] = await processesOf(gateway, 'policy.guard');
+  assert.ok((await client.toolNames()).includes('mine__hold_secret'));
+  const held = [refusal(client, 'mine__hold'), refusal(client, 'mine__hold')];
+  await until('two calls wait', async () => (await statusOf(gateway)).in_flight === 2);
+  const done = plugin('swap', 'guard', policy(t, 'next', 'two'));
+  assert.equal(done.code, 0, show(done));
+  assert.match(done.stdout, /: held-policy two \(sha256 [0-9a-f]{12}\) replaced one \(sha256 [0-9a-f]{12}\)/);
+  await until('the new version decides', async () => (await decider(client)) === 'two');
+  const now = await processesOf(gateway, 'policy.guard');
+  assert.deepEqual(now.map((one) => one.state).sort(), ['draining', 'running'], show(now));
+  assert.equal(now.find((one) => one.state === 'draining').pid, old.pid);
+  // Lists are filtered by the new version.
+  await until('hold_secret is hidden', async () => !(await client.toolNames()).includes('mine__hold_secret'));
+  process.kill(old.pid, 'SIGUSR1');
+  for (const message of await Promise.all(held)) assert.match(message, /held by one/);
+  await until('the old process has exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1);
+  assert.equal(await decider(client), 'two');
+
+  const back = plugin('rollback', 'policies.guard');
+  assert.equal(back.code, 0, show(back));
+  await until('the former version decides', async () => (await decider(client)) === 'one');
+  await until('hold_secret is listed', async () => (await client.toolNames()).includes('mine__hold_secret'));
+  await until('there are two marks', () => marks(t, gateway).length === 2);
+  const [swapped, restored] = marks(t, gateway);
+  assert.match(swapped, /^policies\.guard: swap: one \(sha256 [0-9a-f]{64}\) replaced by two \(sha256 [0-9a-f]{64}\)$/);
+  assert.match(restored, /^policies\.guard: rollback: two /);
+});
+
+test('with several policies, a call that waits for one of them is evaluated again by the new version', async (t) => {
+  const { gateway, client, plugin } = await guarded(t);
+  const [old] = await processesOf(gateway, 'policy.guard');
+  const [other] = await processesOf(gateway, 'policy.other');
+  const held = refusal(client, 'mine__hold');
+  await until('a call waits', async () => (await statusOf(gateway)).in_flight === 1);
+  assert.equal(plugin('swap', 'guard', policy(t, 'next', 'two')).code, 0);
+  await until('the new version decides', async () => (await decider(client)) === 'two');
+  process.kill(old.pid, 'SIGUSR1');
+  await until('the old process has exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1);
+  const [now] = await processesOf(gateway, 'policy.guard');
+  assert.equal((await statusOf(gateway)).in_flight, 1);
+  process.kill(now.pid, 'SIGUSR1');
+  assert.match(await held, /held by two/);
+  assert.deepEqual((await processesOf(gateway, 'policy.other')).map((one) => one.pid), [other.pid]);
+});
+
+test('no call is left undecided while a policy is swapped under load', async (t) => {
+  const { gateway, client, plugin } = await guarded(t);
+  const clients = [client, ...await Promise.all(Array.from({ length: 7 }, () => t.http(gateway)))];
+  let stop = false, calls = 0;
+  const failures = [];
+  const loads = clients.map(async (one, i) => {
+    for (let n = 0; !stop; ++n) {
+      const mark = `${i}-${n}`;
+      const result = await one.tool('mine__sleep', { ms: n % 3, mark }).catch((error) => error);
+      if (result instanceof Error || result.content[0].text !== `one ${mark}`) failures.push(`${mark}: ${result.message ?? show(result)}`);
+      ++calls;
+    }
+  });
+  const files = { one: policy(t, 'v1', 'one'), two: policy(t, 'v2', 'two') };
+  for (let i = 0; i < 10; ++i) {
+    const name = i % 2 === 0 ? 'two' : 'one';
+    // A version can be replaced when the one before it has exited.
+    await until('the swap is possible', () => plugin('swap', 'guard', files[name]).code === 0, 30_000);
+    const before = calls;
+    await until('calls are made', () => calls > before + 20);
+  }
+  stop = true;
+  await Promise.all(loads);
+  assert.deepEqual(failures.slice(0, 5), []);
+  assert.equal(await decider(client), 'one');
+  assert.ok(calls > 200);
+}, { timeout: 120_000 });
+
+for (const [name, reason] of Object.entries({ fails: /no such rule book/, crashes: /SIGABRT|exited/ }))
+  test(`a policy that ${name} is not put into use, and the old one keeps deciding`, async (t) => {
+    const { gateway, client, plugin } = await guarded(t);
+    const [old] = await processesOf(gateway, 'policy.guard');
+    const held = refusal(client, 'mine__hold');
+    await until('a call waits', async () => (await statusOf(gateway)).in_flight === 1);
+    const done = plugin('swap', 'guard', policy(t, 'next', name));
+    assert.equal(done.code, 1, show(done));
+    assert.match(done.stdout, reason, show(done));
+    assert.equal(await decider(client), 'one');
+    process.kill(old.pid, 'SIGUSR1');
+    assert.match(await held, /held by one/);
+    assert.deepEqual((await processesOf(gateway, 'policy.guard')).map((one) => [one.pid, one.state]), [[old.pid, 'running']]);
+    assert.equal(plugin('swap', 'guard', policy(t, 'later', 'two')).code, 0);
+    await until('the new version decides', async () => (await decider(client)) === 'two');
+  });
+
+test('a crash of the new version never leaves calls without a decision, and does not bring the old one back', async (t) => {
+  const { gateway, client, plugin } = await guarded(t);
+  assert.equal(plugin('swap', 'guard', policy(t, 'next', 'two')).code, 0);
+  await until('the new version decides', async () => (await decider(client)) === 'two');
+  const [now] = (await processesOf(gateway, 'policy.guard')).filter((one) => one.state === 'running');
+  process.kill(now.pid, 'SIGKILL');
+  // Until the process has been restarted, calls are rejected; they are never allowed without a decision.
+  for (let i = 0; i < 50; ++i) assert.match(await refusal(client, 'mine__hold_large'), /decided by two|policy failed|being restarted/);
+  await until('it decides again', async () => (await decider(client)) === 'two');
+  const reload = runProgram(t, ['reload'], { env: gateway.env() });
+  assert.equal(reload.code, 0, show(reload));
+  await sleep(200);
+  assert.equal(await decider(client), 'two', 'a reload keeps the swap');
+});
+
+test('requests that cannot be carried out state the reason', async (t) => {
+  const { client, plugin } = await guarded(t, { second: { compartment: 'endpoint' } });
+  for (const [words, reason] of [
+    [['swap', 'other', policy(t, 'next', 'two')], /policies\.other runs in the endpoint, so its code cannot be replaced at run time\. Set compartment = \\?"own\\?"/],
+    [['swap', 'guard', tools(t)], /is the plugin "held", but policies\.guard uses "held-policy"/],
+    [['swap', 'guard', policy(t, 'same', 'one')], /policies\.guard already uses this file: version one/],
+    [['rollback', 'guard'], /policies\.guard has no earlier version/],
+    [['swap', 'nothing'], /the gateway has no tools plugin or policy "nothing"; it has: tools\.mine, policies\.guard/],
+    [['swap', 'records'], /telemetry\.records cannot be swapped: only tools plugins and policies can/],
+  ]) {
+    const done = plugin(...words);
+    assert.equal(done.code, 1, show(done));
+    assert.match(done.stdout, reason);
+  }
+  assert.equal(await decider(client), 'one');
+});
+
+await run();
