@@ -17,6 +17,13 @@ constexpr std::array<std::string_view, 22> process_functions{
     "chroot",  "umask",     "setuid",     "setgid",      "setresuid",     "setresgid",
     "on_exit", "atexit",    "exit",       "daemon"};
 
+// A library may have one entry for each major version of the ABI.
+bool is_entry(std::string_view symbol) {
+  constexpr std::string_view prefix = "bh_plugin_entry_v";
+  return symbol.starts_with(prefix) && symbol.size() > prefix.size() &&
+         symbol.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+}
+
 // A file, its folder or its manifest that a host would not open.
 Rule rule_of_open_error(const Error &error, bool is_manifest) {
   if (error.code == BH_E_DENIED) return Rule::trusted_files;
@@ -44,7 +51,8 @@ std::optional<OwnedFd> open_library(const std::filesystem::path &path, Report *r
   return std::move(*file);
 }
 
-void check_symbols(const ElfImage &image, Report *report) {
+// Returns whether the library has an entry.
+bool check_symbols(const ElfImage &image, Report *report) {
   report->checked.insert(
       {Rule::only_entry_exported, Rule::no_unique_symbols, Rule::no_process_functions});
   bool has_entry = false;
@@ -59,13 +67,14 @@ void check_symbols(const ElfImage &image, Report *report) {
     if (symbol.unique) report->violated(Rule::no_unique_symbols, symbol.name + " is unique");
     if (symbol.name == BH_PLUGIN_ENTRY_SYMBOL) {
       has_entry = true;
-    } else if (!symbol.unique) {
+    } else if (!symbol.unique && !is_entry(symbol.name)) {
       report->violated(Rule::only_entry_exported, "it exports " + symbol.name);
     }
   }
   if (!has_entry) {
     report->violated(Rule::only_entry_exported, "it does not export " BH_PLUGIN_ENTRY_SYMBOL);
   }
+  return has_entry;
 }
 
 void check_segments(const ElfImage &image, Report *report) {
@@ -130,11 +139,10 @@ std::optional<CheckedLibrary> check_files(const std::string &path, Report *repor
     report->violated(Rule::complete_library, image.error().text);
     return std::nullopt;
   }
-  check_symbols(*image, report);
+  const bool has_entry = check_symbols(*image, report);
   check_segments(*image, report);
-  const auto exports = report->violations.find(Rule::only_entry_exported);
-  if (!manifest || (exports != report->violations.end() &&
-                    exports->second.back().starts_with("it does not export"))) {
+  // A compartment cannot map a library with unsafe segments, and neither can a trial.
+  if (!manifest || !has_entry || report->violations.contains(Rule::safe_segments)) {
     return std::nullopt;
   }
   library.manifest = std::move(*manifest);

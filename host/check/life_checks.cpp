@@ -57,6 +57,7 @@ const bh_entry *map(Trial *trial, const Subject &subject) {
   if ((*entry_fn)() != entry) {
     trial->violated(Rule::entry, "two calls return different pointers");
   }
+  if (entry == nullptr) trial->violated(Rule::entry, "it returns NULL");
   return entry;
 }
 
@@ -79,6 +80,10 @@ void check_schema(Trial *trial, const Subject &subject, const PluginDescription 
 
 // Returns false if a host would reject the library.
 bool check_descriptors(Trial *trial, const Subject &subject, const bh_entry *entry) {
+  // check_entry() calls descriptor(). A pointer to unreadable memory crashes here.
+  const volatile bh_entry *readable = entry;
+  const bool has_size = readable != nullptr && readable->size > 0;
+  if (has_size) trial->step(Rule::descriptor, "descriptor()");
   const auto plugins = check_entry(entry);
   if (!plugins) {
     const bool is_descriptor = plugins.error().text.starts_with("descriptor");
@@ -215,7 +220,10 @@ void check_extensions(Tested *tested, const PluginDescription &description) {
 // The whole life of one instance.
 void live(Trial *trial, const Subject &subject, TrialHost *host) {
   const auto loaded = Loaded::load(trial, subject, host, Rule::init);
-  if (!loaded) return;
+  if (!loaded) {
+    trial->not_checked("instances, because the library cannot be loaded in another process");
+    return;
+  }
   const Held before = held(*trial);
   Tested tested(trial, *loaded, host, Rule::instance_table);
   trial->checked(Rule::instance_table);
@@ -225,6 +233,7 @@ void live(Trial *trial, const Subject &subject, TrialHost *host) {
   }
   if (!is_complete(*tested.plugin())) {
     trial->violated(Rule::instance_table, "size or a function of bh_plugin is missing");
+    trial->finished();
     ::_exit(0);  // destroy() may be missing
   }
   check_extensions(&tested, loaded->description());
@@ -237,8 +246,9 @@ void live(Trial *trial, const Subject &subject, TrialHost *host) {
   }
   bh_error error = bh::make_error();
   trial->step(Rule::configure, "probe()");
-  check_error(trial, Rule::configure, "probe", tested.plugin()->probe(tested.self(), &error),
-              error);
+  const bh_status ready = tested.plugin()->probe(tested.self(), &error);
+  check_error(trial, Rule::configure, "probe", ready, error);
+  if (ready < 0) trial->not_checked("probe returns an error: " + std::string(bh::text(error)));
   trial->step(Rule::configure, "its work after start()");
   host->base().run_for(run_ms);
   tested.belongs_to(Rule::releases_everything);
@@ -396,12 +406,15 @@ void check_two_instances(Trial *trial, const Subject &subject) {
   }
   if (first.self() == second.self()) {
     trial->violated(Rule::two_instances, "both instances have the same `self`");
+    trial->finished();
     ::_exit(0);  // destroying it twice would be an error of this program
   }
+  bh_error error = bh::make_error();
+  trial->step(Rule::two_instances, "probe()");
+  if (second.plugin()->probe(second.self(), &error) < 0) return;  // violates another rule
   first.stop();
   first.destroy();
   second_host.base().run_for(run_ms);
-  bh_error error = bh::make_error();
   trial->step(Rule::two_instances, "probe() after the other instance was destroyed");
   if (second.plugin()->probe(second.self(), &error) < 0) {
     trial->violated(Rule::two_instances, "an instance fails after the other was destroyed");
@@ -425,6 +438,9 @@ void check_loading(Trial *trial, const Subject &subject) {
 void check_instance(Trial *trial, const Subject &subject) {
   {
     TrialHost host;
+    // What static constructors change violates Rule::silent_constructors.
+    trial->step(Rule::silent_constructors, "its static constructors");
+    if (auto copy = duplicate(subject.library)) map_library(std::move(copy->file), copy->status);
     const ProcessState before = process_state();
     live(trial, subject, &host);
     trial->checked(Rule::host_rules);

@@ -13,7 +13,8 @@
 namespace bulkhead::check {
 namespace {
 
-constexpr int decision_ms = 5'000;  // how long a pending decision may take
+// How long a pending decision may take. Less than the time limit of a step.
+constexpr int decision_ms = 4'000;
 constexpr int late_ms = 50;
 constexpr std::uint32_t known_needs = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                                       BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES |
@@ -56,7 +57,8 @@ class Policy {
   void *self() { return tested_->self(); }
   bool has(std::uint32_t need) { return (table_->needs(self()) & need) != 0; }
 
-  // Returns the verdict, or 0 if the request was rejected with an error.
+  // Returns the verdict, or `none` if the request was rejected with an error.
+  static constexpr std::uint32_t none = ~0u;
   std::uint32_t decide(const bh_policy_request &r, const std::string &what) {
     trial_.step(rule_, what);
     bh_verdict verdict{};
@@ -90,10 +92,10 @@ class Policy {
                            const bh_verdict &verdict, std::uint64_t exchange) {
     if (status < 0) {
       check_error(&trial_, rule_, function, status, error);
-      return 0;
+      return none;
     }
     if (status == BH_PENDING) {
-      if (!wait(exchange)) return 0;
+      if (!wait(exchange)) return none;  // see check_pending()
       for (const auto &one : host_.decided()) {
         if (one.exchange == exchange) return one.verdict;
       }
@@ -143,7 +145,7 @@ void check_verdicts(Trial *trial, const Subject &subject) {
     auto r = request(++exchange);
     r.method = bh::str(method);
     const std::uint32_t verdict = policy.decide(r, "decide()");
-    if (verdict != 0 && !is_verdict(verdict)) {
+    if (verdict != Policy::none && !is_verdict(verdict)) {
       trial->violated(Rule::verdicts, "decide returns the verdict " + std::to_string(verdict));
     }
   }
@@ -204,7 +206,7 @@ void check_results(Trial *trial, const Subject &subject) {
   for (const char *result : {R"({"content":[{"type":"text","text":"hello"}]})",
                              R"({"content":[],"isError":true})", "{}"}) {
     const std::uint32_t verdict = policy.observe(request(++exchange), result, "observe()");
-    if (verdict != 0 && (!is_verdict(verdict) || verdict == BH_VERDICT_ASK)) {
+    if (verdict != Policy::none && (!is_verdict(verdict) || verdict == BH_VERDICT_ASK)) {
       trial->violated(Rule::result_verdicts,
                       "observe returns the verdict " + std::to_string(verdict));
     }

@@ -73,6 +73,7 @@ Tested::Tested(Trial *trial, const Loaded &loaded, TrialHost *host, Rule rule)
 Tested::~Tested() {
   if (started_) stop();
   if (plugin_ != nullptr) destroy();
+  for (const std::string &fault : host_.faults()) trial_.violated(Rule::host_rules, fault);
 }
 
 void Tested::step(const char *what) {
@@ -103,13 +104,17 @@ bool Tested::create() {
 bool Tested::configure(std::string_view config) {
   step("configure()");
   bh_error error = bh::make_error();
-  return !failed("configure", plugin_->configure(self(), bh::str(config), &error), error);
+  const bh_status status = plugin_->configure(self(), bh::str(config), &error);
+  check_error(&trial_, Rule::configure, "configure", status, error);
+  return !failed("configure", status, error);
 }
 
 bool Tested::start() {
   step("start()");
   bh_error error = bh::make_error();
-  if (failed("start", plugin_->start(self(), &error), error)) return false;
+  const bh_status status = plugin_->start(self(), &error);
+  check_error(&trial_, Rule::configure, "start", status, error);
+  if (failed("start", status, error)) return false;
   started_ = true;
   return true;
 }

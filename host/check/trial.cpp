@@ -41,29 +41,38 @@ class Watch {
     step_end_ns_ = bh::monotonic_ns() + options.step_timeout_ms * ns_per_ms;
   }
 
-  // Reads reports until the child closes its end or a limit is exceeded. Returns true if the child
-  // must be killed.
-  bool read_all(int fd) {
+  // Why the child must be killed.
+  enum class Kill : std::uint8_t { no, step_timeout, total_timeout, too_many_reports };
+
+  // Reads reports until the child closes its end or a limit is exceeded.
+  Kill read_all(int fd) {
     for (;;) {
       const std::uint64_t end = std::min(end_ns_, step_end_ns_), now = bh::monotonic_ns();
-      if (now >= end) return true;
+      if (now >= step_end_ns_) return Kill::step_timeout;
+      if (now >= end_ns_) return Kill::total_timeout;
       pollfd polled{fd, POLLIN, 0};
       const int ready = ::poll(&polled, 1, static_cast<int>((end - now) / ns_per_ms + 1));
       if (ready <= 0) continue;
       std::array<char, 4096> piece;
       const ssize_t n = ::read(fd, piece.data(), piece.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
+      if (n <= 0) return Kill::no;
       received_ += static_cast<std::size_t>(n);
-      if (received_ > most_reports) return true;
+      if (received_ > most_reports) return Kill::too_many_reports;
       pending_.append(piece.data(), static_cast<std::size_t>(n));
       take_lines();
     }
   }
 
   // Returns false if the child did not finish.
-  bool ended(int status, bool killed) {
-    if (killed) {
+  bool ended(int status, Kill kill) {
+    const std::string rest = "the rest of " + id_of(step_.rule) + ": the checks ";
+    if (kill == Kill::total_timeout) {
+      add(&report_.not_checked,
+          rest + "take longer than " + std::to_string(options_.total_timeout_ms / 1'000) + " s");
+    } else if (kill == Kill::too_many_reports) {
+      add(&report_.not_checked, rest + "have too many steps");
+    } else if (kill == Kill::step_timeout) {
       report_.violated(step_.rule, "it did not return from " + step_.what + " within " +
                                        std::to_string(options_.step_timeout_ms) + " ms");
     } else if (WIFSIGNALED(status)) {
@@ -91,9 +100,9 @@ class Watch {
 
   // A line is a letter, the number of a rule (0 if there is none), a space and the text.
   void take(std::string_view line) {
-    if (line.empty()) return;
-    unsigned number = 0;
     const auto space = std::min(line.find(' '), line.size());
+    if (space == 0) return;  // the child is untrusted, and may send anything
+    unsigned number = 0;
     std::from_chars(line.data() + 1, line.data() + space, number);
     const std::string text = bh::one_line(line.substr(std::min(space + 1, line.size())), most_text);
     const auto rule = rule_of(number);
@@ -171,6 +180,9 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
     trial.finished();
     ::_exit(0);
   }
+  for (const std::string &part : enforced->missing) {
+    trial.note("the kernel does not support a part of the confinement: " + part);
+  }
   body(trial);
   ::_exit(0);
 }
@@ -218,8 +230,8 @@ Result<bool> run_trial(const CheckedLibrary &library, const TrialOptions &option
   if (child == 0) run_child(library, options, to.get(), body);
   to.reset();
   Watch watch(options, report);
-  const bool killed = watch.read_all(from.get());
-  if (killed) ::kill(child, SIGKILL);
+  const auto kill = watch.read_all(from.get());
+  if (kill != Watch::Kill::no) ::kill(child, SIGKILL);
   // Processes that the plugin has started are ended before the child is reaped. Until then, its
   // process group cannot have another owner.
   siginfo_t ignored{};
@@ -230,7 +242,7 @@ Result<bool> run_trial(const CheckedLibrary &library, const TrialOptions &option
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return watch.ended(status, killed);
+  return watch.ended(status, kill);
 }
 
 }  // namespace bulkhead::check

@@ -34,6 +34,11 @@ void TrialHost::be_newer() noexcept {
   table_.abi_minor += 7;
   // Members that a plugin of this version does not know.
   for (std::uint64_t &member : larger_.later) member = ~std::uint64_t{0};
+  // A plugin must not read members that it does not know, so none follow these tables.
+  for (std::uint32_t *size : {&executor_.size, &fd_.size, &tools_.size, &event_.size, &policy_.size,
+                              &telemetry_.size, &connector_.size, &transport_.size, &http_.size}) {
+    *size += sizeof larger_.later;
+  }
 }
 
 void TrialHost::forbid(std::string function) {

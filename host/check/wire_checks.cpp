@@ -12,7 +12,7 @@
 namespace bulkhead::check {
 namespace {
 
-constexpr int close_ms = 5'000;  // how long a lane may take to close
+constexpr int close_ms = 4'000;  // how long a lane may take to close; less than a step's limit
 constexpr int run_ms = 100;
 constexpr std::uint64_t most_blocked_ms = 1'000;
 constexpr std::string_view initialize =
