@@ -103,17 +103,16 @@ class HelloToolsPlugin {
     bh_call call;
     int step;
     bh_timer timer;
+
+    void on_timer() {
+      timer = 0;
+      plugin->advance(*this);
+    }
   };
 
   void arm(Waiting &waiting) {
-    waiting.timer = host_.timer_start(
-        step_ms,
-        [](void *arg) {
-          auto &w = *static_cast<Waiting *>(arg);
-          w.timer = 0;
-          w.plugin->advance(w);
-        },
-        &waiting);
+    waiting.timer =
+        host_.timer_start(step_ms, bh::contained_callback<&Waiting::on_timer>(&waiting));
   }
 
   void advance(Waiting &waiting) {
