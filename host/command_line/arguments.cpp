@@ -8,6 +8,7 @@
 #include "command_line/add_command.hpp"
 #include "command_line/commands.hpp"
 #include "command_line/completion.hpp"
+#include "command_line/new_plugin_arguments.hpp"
 #include "command_line/usage_errors.hpp"
 #include "common/console.hpp"
 #include "common/listen_address.hpp"
@@ -435,7 +436,9 @@ void add_others(CLI::App &app, Arguments &to) {
   show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
-  auto *plugin = app.add_subcommand("plugin", "List plugins, and replace those that run");
+  auto *plugin =
+      app.add_subcommand("plugin", "Create and list plugins, and replace those that run");
+  add_plugin_new(*plugin, to);
   auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
                            run_plugin_list);
   add_profile_options(*list, to);
@@ -528,6 +531,8 @@ CommandTree tree_of(CLI::App &app) {
       entry.values = {"debug", "info", "warn", "error"};
     } else if (type.starts_with(codec_type)) {
       entry.values = {"auto", "ndjson", "msgpack"};
+    } else if (type.starts_with(language_type)) {
+      entry.values = {"c", "c++"};
     }
     out.options.push_back(std::move(entry));
   }

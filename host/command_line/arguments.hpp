@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command_line/mcp_arguments.hpp"
+#include "command_line/new_plugin_arguments.hpp"
 #include "command_line/record_arguments.hpp"
 #include "common/complain.hpp"
 
@@ -27,12 +28,13 @@ struct Arguments {
   bool no_listen = false;
   bool own = false;    // stdio, tools, resources, prompts, call: do not use a running gateway
   std::string server;  // tools, resources, prompts, calls, pins
-  std::string name, call_arguments;  // name: call; mcp, logs: the server's name
-  std::string write_to;              // import
-  std::string plugin_file;           // plugin swap; empty: the file in the profile
-  std::string policy_file;           // policy explain, policy test; "-": standard input
-  std::string project;               // empty: the project file in the working directory
-  bool no_project = false;           // ignore project files
+  // name: call; mcp, logs: the server's name; plugin new, swap, rollback: the plugin's
+  std::string name, call_arguments;
+  std::string write_to;     // import
+  std::string plugin_file;  // plugin swap; empty: the file in the profile
+  std::string policy_file;  // policy explain, policy test; "-": standard input
+  std::string project;      // empty: the project file in the working directory
+  bool no_project = false;  // ignore project files
   // approve, revoke: servers (empty: all in the file); warm: servers (empty: all); pins: tools
   std::vector<std::string> names;
   std::string hash;                               // approve, pins approve: the expected digest
@@ -48,8 +50,9 @@ struct Arguments {
   bool no_warm = false;  // import, mcp add: do not start the servers now
   bool folder = false;   // import: also import the files in the working directory
   bool force = false, json = false, origin = false;
-  McpArguments mcp;         // mcp
-  RecordArguments records;  // inspect, timeline, calls, audit verify, policy replay, logs
+  McpArguments mcp;               // mcp
+  RecordArguments records;        // inspect, timeline, calls, audit verify, policy replay, logs
+  NewPluginArguments new_plugin;  // plugin new
 };
 
 // A command with its options and subcommands, for completion.
