@@ -43,25 +43,38 @@ static bh_status refuse(bh_error *error, bh_status code, const char *text) {
   return code;
 }
 
-/* Copies the value of "blocked_prefix" to `out`. Returns 0 if it is invalid. The schema allows only
- * this key, and only characters that need no escapes. */
-static int read_prefix(bh_str json, char out[MAX_PREFIX + 1]) {
-  static const char key[] = "\"blocked_prefix\"";
+/* A cursor in a JSON text. */
+typedef struct cursor {
+  const char *p;
+  const char *end;
+} cursor;
+
+/* Skips white space and then `text`. Returns 0 if the input continues with something else. */
+static int skip(cursor *in, const char *text) {
+  const size_t n = strlen(text);
+  while (in->p < in->end && strchr(" \t\r\n", *in->p) != NULL && *in->p != '\0') in->p++;
+  if ((size_t)(in->end - in->p) < n || memcmp(in->p, text, n) != 0) return 0;
+  in->p += n;
+  return 1;
+}
+
+/* Reads {} or {"blocked_prefix":"..."}. Returns 0 if the text is anything else. The schema allows
+ * no other key, and in the value only characters that need no escapes. */
+static int read_config(bh_str json, char prefix[MAX_PREFIX + 1]) {
   static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  const char *const end = json.p + json.n;
-  const char *p = json.p;
+  cursor in = {json.p, json.p + json.n};
   size_t n = 0;
-  while ((size_t)(end - p) >= sizeof key - 1 && memcmp(p, key, sizeof key - 1) != 0) p++;
-  if ((size_t)(end - p) < sizeof key - 1) {
-    strcpy(out, "delete_"); /* the default */
-    return 1;
+  strcpy(prefix, "delete_"); /* the default */
+  if (!skip(&in, "{")) return 0;
+  if (skip(&in, "\"blocked_prefix\"")) {
+    if (!skip(&in, ":") || !skip(&in, "\"")) return 0;
+    while (in.p < in.end && *in.p != '\0' && strchr(allowed, *in.p) != NULL && n < MAX_PREFIX) {
+      prefix[n++] = *in.p++;
+    }
+    prefix[n] = '\0';
+    if (n == 0 || in.p == in.end || *in.p++ != '"') return 0; /* "" would block every tool */
   }
-  p += sizeof key - 1;
-  while (p < end && (*p == ':' || *p == ' ')) p++;
-  if (p == end || *p++ != '"') return 0;
-  while (p < end && *p != '\0' && strchr(allowed, *p) != NULL && n < MAX_PREFIX) out[n++] = *p++;
-  out[n] = '\0';
-  return n > 0 && p < end && *p == '"'; /* an empty prefix would block every tool */
+  return skip(&in, "}") && skip(&in, "") && in.p == in.end;
 }
 
 static int is_blocked(const instance *self, const bh_policy_request *request) {
@@ -116,7 +129,7 @@ static bh_status filter(void *self, const bh_policy_request *request) {
 static bh_status reconfigure(void *self_, bh_str config_json, bh_error *error) {
   instance *self = self_;
   char prefix[MAX_PREFIX + 1];
-  if (!read_prefix(config_json, prefix)) {
+  if (!read_config(config_json, prefix)) {
     return refuse(error, BH_E_INVALID,
                   "blocked_prefix: must have 1 to 64 of the characters A-Z a-z 0-9 _ . -");
   }

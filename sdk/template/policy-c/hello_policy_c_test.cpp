@@ -63,10 +63,14 @@ int main(int, char **argv) {
                                plugin.error()) == BH_OK);
   BH_CHECK(decide(plugin, read) == BH_VERDICT_BLOCK);
   BH_CHECK(decide(plugin, write) == BH_VERDICT_ALLOW);
-  BH_CHECK(policy->reconfigure(plugin.self(), bh::str(R"({"blocked_prefix":""})"),
-                               plugin.error()) == BH_E_INVALID);
-  BH_CHECK(plugin.error_text().find("blocked_prefix") != std::string_view::npos);
-  BH_CHECK(decide(plugin, read) == BH_VERDICT_BLOCK);
+  for (const char *invalid :
+       {R"({"blocked_prefix":""})", R"({"blocked_prefix":1})", "{", "[]", ""}) {
+    BH_CHECK(policy->reconfigure(plugin.self(), bh::str(invalid), plugin.error()) == BH_E_INVALID);
+    BH_CHECK(!plugin.error_text().empty());
+    BH_CHECK(decide(plugin, read) == BH_VERDICT_BLOCK);
+  }
+  BH_CHECK(policy->reconfigure(plugin.self(), bh::str(" { } "), plugin.error()) == BH_OK);
+  BH_CHECK(decide(plugin, request("tools/call", "delete_all")) == BH_VERDICT_BLOCK);
   plugin.stop();
   return 0;
 }

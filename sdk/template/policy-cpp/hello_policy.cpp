@@ -37,8 +37,12 @@ class HelloPolicyPlugin {
   // Applies a changed configuration at run time (bulkhead reload). If it returns an error, the old
   // configuration remains in use, so the members are set only after the last check.
   bh_status reconfigure(bh_str json, bh_error *error) {
+    const std::string_view text = bh::json::trimmed(bh::view(json));
+    if (!text.starts_with('{') || !bh::json::valid(text)) {
+      return bh::fail(error, BH_E_INVALID, "the configuration is not a JSON object");
+    }
     std::string prefix = "delete_";
-    if (const auto value = bh::json::member(bh::view(json), "blocked_prefix"); !value.empty()) {
+    if (const auto value = bh::json::member(text, "blocked_prefix"); !value.empty()) {
       prefix = bh::json::unquote(value);
     }
     // An empty prefix would block every tool.
