@@ -504,6 +504,8 @@ CommandTree tree_of(CLI::App &app) {
       entry.values = {"debug", "info", "warn", "error"};
     } else if (type.starts_with(codec_type)) {
       entry.values = {"auto", "ndjson", "msgpack"};
+    } else if (type.starts_with(language_type)) {
+      entry.values = {"c", "c++"};
     }
     out.options.push_back(std::move(entry));
   }

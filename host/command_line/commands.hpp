@@ -36,6 +36,7 @@ int run_mcp_disable(const Arguments &arguments);
 int run_mcp_restart(const Arguments &arguments);
 int run_logs(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
+int run_plugin_new(const Arguments &arguments);
 int run_plugin_check(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
 int run_plugin_swap(const Arguments &arguments);

@@ -36,6 +36,8 @@ TEST_CASE("bash completes commands, their options and values") {
   CHECK(complete("calls --f") == "--follow --file");
   CHECK(complete("profile ''") == "show --help");
   CHECK(complete("profile show --o") == "--origin");
+  CHECK(complete("plugin n") == "new");
+  CHECK(complete("plugin new tools x --lang ''") == "c c++");
   CHECK(complete("serve --li") == "--listen");
   CHECK(complete("serve --log-level w") == "warn");
   CHECK(complete("call --server ''").find("--config") != std::string::npos);

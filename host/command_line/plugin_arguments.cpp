@@ -11,6 +11,31 @@
 namespace bulkhead::program {
 namespace {
 
+void add_new(CLI::App &plugin, Arguments &to) {
+  auto *command =
+      add_command(plugin, to, "new",
+                  "Create the source tree of a plugin, with a test and a profile", run_plugin_new);
+  // create_plugin() checks the values, and its errors list the templates that exist.
+  command->add_option("kind", to.plugin.kind, "tools, policy, telemetry, connector or transport")
+      ->required()
+      ->type_name("KIND");
+  command
+      ->add_option("name", to.name,
+                   "The plugin's ID: 1 to 64 of a-z, 0-9 and \"-\"; begins with a letter")
+      ->required()
+      ->type_name("NAME");
+  command->add_option("dir", to.plugin.folder, "The folder to create (default: ./NAME)")
+      ->type_name("DIR");
+  command->add_option("--lang", to.plugin.language, "Language of the source (default: c++)")
+      ->type_name(language_type);
+  command->footer(
+      "Examples:\n  bulkhead plugin new tools my-tools\n"
+      "  bulkhead plugin new policy my-policy --lang c ./src/my-policy\n\n"
+      "The plugin builds with CMake and the installed SDK. README.md in the folder has the\n"
+      "commands that build, test, check, run and install it. If the folder exists, it must be\n"
+      "empty. docs/plugins.md describes the interfaces.");
+}
+
 void add_check(CLI::App &plugin, Arguments &to) {
   auto *check = add_command(plugin, to, "check", "Check that a plugin follows the rules of the ABI",
                             run_plugin_check);
@@ -65,12 +90,13 @@ void add_swap(CLI::App &plugin, Arguments &to) {
 }  // namespace
 
 void add_plugin(CLI::App &app, Arguments &to) {
-  auto *plugin = app.add_subcommand("plugin", "List, check and replace plugins");
+  auto *plugin = app.add_subcommand("plugin", "Create, check, list and replace plugins");
   auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
                            run_plugin_list);
   add_profile_options(*list, to);
   add_json(*list, to);
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
+  add_new(*plugin, to);
   add_check(*plugin, to);
   add_swap(*plugin, to);
   plugin->require_subcommand(1);

@@ -1,4 +1,4 @@
-// Defines the arguments of `bulkhead plugin`, which lists, checks and replaces plugins.
+// Defines the arguments of `bulkhead plugin`, which creates, checks, lists and replaces plugins.
 #pragma once
 
 #include <string>
@@ -10,10 +10,15 @@ class App;
 namespace bulkhead::program {
 
 struct PluginArguments {
+  std::string kind;                // new: tools, policy, telemetry, connector or transport
+  std::string language = "c++";    // new: or "c"
+  std::string folder;              // new; empty: the plugin's name, in the working directory
   std::string file;                // swap (empty: the file in the profile), check
   std::string config, definition;  // check: JSON objects; empty: {}
   bool junit = false;              // check
 };
+
+constexpr const char *language_type = "c|c++";
 
 struct Arguments;
 void add_plugin(CLI::App &app, Arguments &to);

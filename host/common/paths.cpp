@@ -76,11 +76,19 @@ std::string default_state_dir() {
   return base + "/bulkhead";
 }
 
-std::string own_plugin_dir() {
+std::string own_prefix() {
   std::string path = own_executable();
-  if (path.empty()) return path;
-  for (int up = 0; up < 2; ++up) path.resize(path.find_last_of('/'));
-  return path + "/lib/bulkhead/plugins";
+  for (int up = 0; up < 2 && !path.empty(); ++up) path.resize(path.find_last_of('/'));
+  return path;
+}
+
+std::string own_plugin_dir() {
+  const std::string prefix = own_prefix();
+  return own_executable().empty() ? "" : prefix + "/lib/bulkhead/plugins";
+}
+
+std::string own_template_dir() {
+  return own_prefix() + "/share/bulkhead/template";
 }
 
 std::vector<std::string> own_program_files() {

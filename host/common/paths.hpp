@@ -27,9 +27,17 @@ std::string user_layer_file();
 // Returns $XDG_STATE_HOME/bulkhead, or ~/.local/state/bulkhead if the variable is unset.
 std::string default_state_dir();
 
+// Returns the directory above the directory of the executable. If the program is installed, this is
+// the prefix under which its other files are.
+std::string own_prefix();
+
 // Returns the directory of the plugins that are installed with this program:
 // ../lib/bulkhead/plugins, relative to the directory of the executable.
 std::string own_plugin_dir();
+
+// Returns the directory of the templates for new plugins: ../share/bulkhead/template, relative to
+// the directory of the executable.
+std::string own_template_dir();
 
 // Returns the files that this program consists of: its executable, and the shared libraries that
 // are loaded.

@@ -9,22 +9,43 @@ umask 022
   cat "$work/log"
   exit 1
 }
-for template in tools-c tools-cpp; do
-  cp -R "$work/prefix/share/bulkhead/template/$template" "$work/$template"
+# Each template becomes a plugin with another name. Without the program, the template itself is built.
+bulkhead="$BUILD/bin/bulkhead"
+templates=0
+for folder in "$work/prefix/share/bulkhead/template"/*; do
+  template=$(basename "$folder")
+  kind=${template%-*}
+  language=c
+  [ "${template##*-}" = c ] || language=c++
+  if [ -x "$bulkhead" ]; then
+    id=my-$template
+    "$bulkhead" plugin new "$kind" "$id" "$work/$template" --lang "$language" >"$work/log"
+  else
+    id=hello-${template%-cpp}
+    cp -R "$folder" "$work/$template"
+  fi
   {
-    "$CMAKE" -S "$work/$template" -B "$work/$template/build" -DCMAKE_BUILD_TYPE=Release \
+    "$CMAKE" -S "$work/$template" -B "$work/$template/build" \
       -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
       -DCMAKE_C_FLAGS="-Wall -Wextra -Wshadow -Werror" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wshadow -Werror" &&
       "$CMAKE" --build "$work/$template/build" &&
+      (cd "$work/$template/build" && "$(dirname "$CMAKE")/ctest" --output-on-failure --no-tests=error) &&
       "$CMAKE" --install "$work/$template/build" --prefix "$work/prefix"
   } >"$work/log" 2>&1 || {
+    echo "$template:"
     cat "$work/log"
     exit 1
   }
+  echo "$template: built and tested as $id"
+  [ "$template" != tools-cpp ] || tools=$id
+  [ "$template" != tools-c ] || tools_c=$id
+  templates=$((templates + 1))
 done
+[ "$templates" -ge 8 ]
 plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
-"$BUILD/tests/load_check" "$plugins" hello-tools echo '{"say":"\"hi\""}' wait '{}'
-"$BUILD/tests/load_check" "$plugins" hello-tools-c echo '{"say":"\"hi\""}'
+"$BUILD/tests/load_check" "$plugins"
+"$BUILD/tests/load_check" "$plugins" "$tools" echo '{"say":"\"hi\""}' wait '{}'
+"$BUILD/tests/load_check" "$plugins" "$tools_c" echo '{"say":"\"hi\""}'
 
 # The aggregator client is a component. find_package() must fail before it is installed, and succeed
 # afterwards.

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { assert, root, run, runProgram, show, test } from './lib.mjs';
 
 const files = [
-  'README.md', 'HACKING.md', 'SECURITY.md', 'tests/README.md', 'examples/policy-plugin/README.md', 'sdk/template/tools-c/README.md', 'sdk/template/tools-cpp/README.md',
+  'README.md', 'HACKING.md', 'SECURITY.md', 'tests/README.md', 'examples/policy-plugin/README.md',
+  ...readdirSync(join(root, 'sdk/template')).map((name) => `sdk/template/${name}/README.md`),
   ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
 ];
 

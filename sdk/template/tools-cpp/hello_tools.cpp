@@ -16,7 +16,7 @@
 namespace {
 
 constexpr std::string_view tools_json = R"([
-  {"name":"echo","description":"Returns its arguments as text.",
+  {"name":"echo","description":"Returns the greeting and its arguments as text.",
    "inputSchema":{"type":"object"},
    "annotations":{"readOnlyHint":true}},
   {"name":"wait","description":"Answers after a delay and reports progress.",
@@ -34,16 +34,16 @@ constexpr std::string_view schema_json = R"({
 constexpr int steps = 4;
 constexpr std::uint64_t step_ms = 10;
 
-class HelloTools {
+class HelloToolsPlugin {
  public:
   static constexpr bh::Info info{.id = "hello-tools",
-                                 .name = "Hello tools",
+                                 .name = "hello-tools",
                                  .version = "1.0.0",
                                  .vendor = "Example",
                                  .config_schema = schema_json,
                                  .provides = {BH_EXT_TOOLS}};
 
-  explicit HelloTools(const bh_host *host) : host_(host) {}
+  explicit HelloToolsPlugin(const bh_host *host) : host_(host) {}
 
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
@@ -51,11 +51,11 @@ class HelloTools {
       return bh::fail(error, BH_E_UNSUPPORTED,
                       "this host does not support tools or has no reactor");
     }
-    config_ = bh::view(json);
+    greeting_ = bh::json::member_text(bh::view(json), "greeting");
     return BH_OK;
   }
   bh_status start(bh_error *) {
-    host_.log(BH_LOG_INFO, "ready, configured with " + config_);
+    host_.log(BH_LOG_INFO, "ready");
     return BH_OK;
   }
   // stop() must release all resources; the gateway checks this. The only resources that this plugin
@@ -65,7 +65,7 @@ class HelloTools {
     waiting_.clear();
   }
   const void *get_ext(const char *id) noexcept {
-    return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<HelloTools>() : nullptr;
+    return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<HelloToolsPlugin>() : nullptr;
   }
 
   bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
@@ -76,7 +76,7 @@ class HelloTools {
 
   bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
     if (bh::view(request.name) == "echo") {
-      answer(call, bh::view(request.arguments));
+      answer(call, greeting_ + std::string(bh::view(request.arguments)));
       return BH_OK;
     }
     if (bh::view(request.name) == "wait") {
@@ -99,21 +99,20 @@ class HelloTools {
 
  private:
   struct Waiting {
-    HelloTools *plugin;
+    HelloToolsPlugin *plugin;
     bh_call call;
     int step;
     bh_timer timer;
+
+    void on_timer() {
+      timer = 0;
+      plugin->advance(*this);
+    }
   };
 
   void arm(Waiting &waiting) {
-    waiting.timer = host_.timer_start(
-        step_ms,
-        [](void *arg) {
-          auto &w = *static_cast<Waiting *>(arg);
-          w.timer = 0;
-          w.plugin->advance(w);
-        },
-        &waiting);
+    waiting.timer =
+        host_.timer_start(step_ms, bh::contained_callback<&Waiting::on_timer>(&waiting));
   }
 
   void advance(Waiting &waiting) {
@@ -142,10 +141,10 @@ class HelloTools {
 
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
-  std::string config_;
+  std::string greeting_;
   std::unordered_map<bh_call, std::unique_ptr<Waiting>> waiting_;
 };
 
 }  // namespace
 
-BH_PLUGIN(HelloTools)
+BH_PLUGIN(HelloToolsPlugin)

@@ -8,16 +8,17 @@
 #include <string.h>
 
 #define PLUGIN_ID "hello-tools-c"
+#define TEXT(literal) {literal, sizeof literal - 1}
 
 static const char tools_json[] =
     "[{\"name\":\"echo\",\"description\":\"Returns its arguments as text.\","
     "\"inputSchema\":{\"type\":\"object\"},\"annotations\":{\"readOnlyHint\":true}}]";
 
-typedef struct hello {
+typedef struct instance {
   bh_plugin plugin;
   const bh_host *host;
   const bh_host_tools *tools;
-} hello;
+} instance;
 
 static bh_str str(const char *text) {
   bh_str s = {text, strlen(text)};
@@ -74,7 +75,7 @@ static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
 static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info, bh_error *error) {
   static const char head[] = "{\"content\":[{\"type\":\"text\",\"text\":";
   static const char tail[] = "}]}";
-  hello *self = self_;
+  instance *self = self_;
   bh_result result = {0};
   char *json, *end;
   if (info->name.n != 4 || memcmp(info->name.p, "echo", 4) != 0) {
@@ -108,7 +109,7 @@ static const bh_tools tools_table = {sizeof(bh_tools), 0,           list,
 /* ---- instance lifecycle ---- */
 
 static bh_status configure(void *self_, bh_str config_json, bh_error *error) {
-  hello *self = self_;
+  instance *self = self_;
   (void)config_json;
   self->tools = self->host->get_ext(self->host->ctx, BH_EXT_HOST_TOOLS);
   if (self->tools == NULL)
@@ -117,7 +118,7 @@ static bh_status configure(void *self_, bh_str config_json, bh_error *error) {
 }
 
 static bh_status start(void *self_, bh_error *error) {
-  hello *self = self_;
+  instance *self = self_;
   (void)error;
   self->host->log(self->host->ctx, BH_LOG_INFO, str("ready"));
   return BH_OK;
@@ -151,7 +152,7 @@ static const void *get_ext(void *self, const char *id) {
 
 static bh_status create(const char *id, const bh_host *host, const bh_plugin **out,
                         bh_error *error) {
-  hello *self;
+  instance *self;
   if (strcmp(id, PLUGIN_ID) != 0) return refuse(error, BH_E_NOT_FOUND, "unknown plugin");
   self = calloc(1, sizeof *self);
   if (self == NULL) return refuse(error, BH_E_LIMIT, "no memory");
@@ -182,9 +183,9 @@ static const bh_descriptor *descriptor(uint32_t i) {
   static const bh_descriptor value = {.size = sizeof(bh_descriptor),
                                       .id = PLUGIN_ID,
                                       .provides = provides,
-                                      .name = {"Hello tools in C", 16},
-                                      .version = {"1.0.0", 5},
-                                      .vendor = {"Example", 7}};
+                                      .name = TEXT(PLUGIN_ID),
+                                      .version = TEXT("1.0.0"),
+                                      .vendor = TEXT("Example")};
   return i == 0 ? &value : NULL;
 }
 

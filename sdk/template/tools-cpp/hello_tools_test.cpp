@@ -1,0 +1,80 @@
+// Tests the plugin through the ABI, in a real event loop. The argument is the plugin's file.
+#include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/testing/test_plugin.hpp>
+
+#include <map>
+#include <string>
+
+namespace {
+
+using bh::testing::FakeHost;
+using bh::testing::TestPlugin;
+
+struct Results {
+  std::map<bh_call, std::string> json;
+  int progress = 0;
+};
+
+Results &results(void *ctx) {
+  return *static_cast<Results *>(FakeHost::self(ctx).user);
+}
+
+const bh_host_tools host_tools{
+    sizeof(bh_host_tools),
+    0,
+    [](void *ctx, bh_call call, const bh_result *result) -> bh_status {
+      const bh::Buf json(result->json);
+      BH_CHECK(results(ctx).json.emplace(call, json.view()).second);  // completed once
+      return BH_OK;
+    },
+    [](void *ctx, bh_call, double, double, bh_str) { ++results(ctx).progress; },
+    [](void *, std::uint32_t) {},
+    [](void *, bh_str) {}};
+
+bh_status call(TestPlugin &plugin, bh_call id, const char *name) {
+  bh_call_info info{};
+  info.size = sizeof info;
+  info.flags = BH_CALL_PROGRESS;
+  info.method = bh::str("tools/call");
+  info.name = bh::str(name);
+  info.arguments = bh::str(R"({"say":"hi"})");
+  return plugin.ext<bh_tools>(BH_EXT_TOOLS)->call_begin(plugin.self(), id, &info, plugin.error());
+}
+
+}  // namespace
+
+int main(int, char **argv) {
+  FakeHost host;
+  Results seen;
+  host.user = &seen;
+  host.add_ext(BH_EXT_HOST_TOOLS, &host_tools);
+  TestPlugin plugin(host, argv[1]);
+  BH_CHECK(plugin.configure(R"({"greeting":"hello "})") == BH_OK);
+  BH_CHECK(plugin.start() == BH_OK);
+  const auto *tools = plugin.ext<bh_tools>(BH_EXT_TOOLS);
+
+  bh_buf list{};
+  BH_CHECK(tools->list(plugin.self(), BH_LIST_TOOLS, &list, plugin.error()) == BH_OK);
+  BH_CHECK(bh::Buf(list).view().find(R"("name":"echo")") != std::string_view::npos);
+  BH_CHECK(tools->list(plugin.self(), BH_LIST_PROMPTS, &list, plugin.error()) == BH_E_UNSUPPORTED);
+
+  BH_CHECK(call(plugin, 1, "echo") == BH_OK);
+  BH_CHECK(seen.json[1] == R"({"content":[{"type":"text","text":"hello {\"say\":\"hi\"}"}]})");
+  BH_CHECK(call(plugin, 2, "no-such-tool") == BH_E_NOT_FOUND);
+  BH_CHECK(plugin.error_text() == "unknown tool");
+
+  // A slow call reports progress, and completes later.
+  BH_CHECK(call(plugin, 3, "wait") == BH_PENDING);
+  BH_CHECK(host.run_until([&] { return seen.json.contains(3); }, 5'000));
+  BH_CHECK(seen.progress > 0);
+
+  // A cancelled call is completed, too.
+  BH_CHECK(call(plugin, 4, "wait") == BH_PENDING);
+  tools->call_cancel(plugin.self(), 4);
+  BH_CHECK(seen.json[4].find("cancelled") != std::string::npos);
+
+  // stop() releases the timer of a call that is in flight.
+  BH_CHECK(call(plugin, 5, "wait") == BH_PENDING);
+  plugin.stop();
+  return 0;
+}
