@@ -224,9 +224,7 @@ test('a connector without a definition of a server exits with 4', async (t) => {
 });
 
 test('processes that a plugin starts do not survive the check', async (t) => {
-  const started = Date.now();
   await report(t, install(t, 'broken-tools-2')); // check() finds remaining processes
-  assert.ok(Date.now() - started < 80_000 * patience);
 });
 
 test('a plugin cannot open files of the user', async (t) => {
@@ -242,5 +240,29 @@ test('a plugin cannot open files of the user', async (t) => {
     assert.doesNotMatch(result, /succeeded/, file);
   }
 });
+
+// The plugins of the distribution, with the configuration that they need.
+const own = join(build, 'lib/bulkhead/plugins');
+const url = '{"url":"http://127.0.0.1:9/"}';
+const needs = {
+  'connector-http': ['--definition', url], 'policy-http': ['--config', url], 'telemetry-otlp': ['--config', url],
+};
+// These need interfaces that the check does not offer, or that the confinement does not allow.
+const incomplete = {
+  'connector-stdio': /no lane can be opened: .*command/, 'connector-vsock': /no lane can be opened/,
+  'transport-aggregator': /grants = \["control"\]/,
+};
+for (const name of readdirSync(own).filter((file) => file.endsWith('.so')).map((file) => file.slice(0, -3))) {
+  test(`${name} of the distribution satisfies the rules`, async (t) => {
+    const result = await report(t, join(own, `${name}.so`), needs[name] ?? []);
+    assert.deepEqual(result.violations, []);
+    assert.ok(result.checked.length >= 20, show(result));
+    if (name in incomplete) {
+      assert.match(result.not_checked.join('\n'), incomplete[name]);
+    } else {
+      assert.deepEqual([result.code, result.not_checked], [0, []]);
+    }
+  });
+}
 
 await run({ parallel: 4 });
