@@ -42,7 +42,7 @@ fi
 # Rejects phrases for which the plain-English list has a better term. Paths may be added to this
 # list but not removed.
 plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md core host plugins sdk
-  tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,matrix,npm,policy,redteam,e2e,drills,soak}
+  tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,matrix,npm,policy,redteam,e2e,drills,soak,plugin_check}
   'tests/*.cpp' tests/CMakeLists.txt CMakeLists.txt .clang-tidy .ci scripts cmake Makefile examples bench)
 # Excludes values in JSON and in tests that contain such a word, web pages for tests, the first ABI
 # headers, and SQL that verification compares.

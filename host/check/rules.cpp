@@ -35,10 +35,10 @@ constexpr std::array rules{
 
     RuleText{Rule::loads, "the library can be mapped",
              "link all libraries that the plugin needs (-z defs reports what is missing)"},
-    RuleText{Rule::silent_constructors,
-             "mapping the library starts no thread, opens no file, writes nothing and changes "
-             "nothing in the process",
-             "move the work from static constructors to start"},
+    RuleText{
+        Rule::silent_constructors,
+        "mapping the library starts no thread, opens no file and changes nothing in the process",
+        "move the work from static constructors to start"},
     RuleText{Rule::entry, "bh_plugin_entry_v0 returns one valid entry",
              "return a pointer to a static bh_entry with all functions and its size"},
     RuleText{Rule::descriptor,
