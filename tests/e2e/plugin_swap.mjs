@@ -302,8 +302,8 @@ test('requests that cannot be carried out state the reason', async (t) => {
   rmSync(t.path('o/held.plugin.toml'));
   const exclusive = install(t.path('e/held.so'), 'two', { more: 'exclusive = true\n' });
   const cases = [
-    [['swap', 'third'], /the gateway has no tools plugin "third"; it has: .*first, second/],
-    [['swap', 'records'], /telemetry\.records cannot be swapped: only tools plugins can/],
+    [['swap', 'third'], /the gateway has no tools plugin or policy "third"; it has: .*tools\.first, tools\.second/],
+    [['swap', 'records'], /telemetry\.records cannot be swapped: only tools plugins and policies can/],
     [['swap', 'first', paths.first], /tools\.first already uses this file: version one/],
     [['swap', 'first', paths.second], /tools\.first already uses this file/],
     [['swap', 'first', other], /manifest/],
