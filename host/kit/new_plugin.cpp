@@ -33,12 +33,12 @@ constexpr std::array<std::string_view, 9> reserved = {
 
 // The names in a source tree. In a template, the ID is hello-KIND (C++) or hello-KIND-c (C). A new
 // plugin has the same files, in which each of these three names is replaced.
-struct Names {
+struct PluginNames {
   std::string id;          // hello-tools: the ID, and the targets of CMake
   std::string file;        // hello_tools: the names of source files
   std::string class_name;  // HelloTools: the beginning of the class's name, HelloToolsPlugin
 
-  explicit Names(std::string_view name) : id(name), file(name) {
+  explicit PluginNames(std::string_view name) : id(name), file(name) {
     std::replace(file.begin(), file.end(), '-', '_');
     bool upper = true;
     for (const char c : name) {
@@ -56,7 +56,7 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
   return text;
 }
 
-std::string renamed(const std::string &text, const Names &from, const Names &to) {
+std::string renamed(const std::string &text, const PluginNames &from, const PluginNames &to) {
   return replace_all(replace_all(replace_all(text, from.id, to.id), from.file, to.file),
                      from.class_name, to.class_name);
 }
@@ -210,7 +210,8 @@ Result<std::vector<std::string>> create_plugin(const NewPlugin &wanted) {
   if (auto valid = check_plugin_name(wanted.name); !valid) return std::unexpected(valid.error());
   const auto files = read_template(*path);
   if (!files) return std::unexpected(files.error());
-  const Names from("hello-" + wanted.kind + (wanted.language == "c" ? "-c" : "")), to(wanted.name);
+  const PluginNames from("hello-" + wanted.kind + (wanted.language == "c" ? "-c" : "")),
+      to(wanted.name);
   NewFolder folder;
   if (auto opened = folder.open(wanted.target); !opened) return std::unexpected(opened.error());
   for (const auto &[name, text] : *files) {
