@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kinds = {"tools", "policy", "telemetry", "connector",
-                                                   "transport"};
+constexpr std::array<std::string_view, 5> plugin_kinds = {"tools", "policy", "telemetry",
+                                                          "connector", "transport"};
 constexpr std::size_t max_name = 64;
 // Targets that CMake defines itself, and a name that no server can have.
 constexpr std::array<std::string_view, 9> reserved = {
@@ -64,7 +64,7 @@ std::string renamed(const std::string &text, const PluginNames &from, const Plug
 // Returns the templates that exist, for an error message: "tools (c++, c), policy (c++)".
 std::string existing_templates(const std::string &folder) {
   std::string out;
-  for (const std::string_view kind : kinds) {
+  for (const std::string_view kind : plugin_kinds) {
     std::string languages;
     for (const auto &[suffix, language] : {std::pair("-cpp", "c++"), std::pair("-c", "c")}) {
       std::error_code error;
@@ -78,8 +78,8 @@ std::string existing_templates(const std::string &folder) {
 }
 
 Result<std::string> find_template(const NewPlugin &wanted) {
-  if (std::find(kinds.begin(), kinds.end(), wanted.kind) == kinds.end()) {
-    const std::vector<std::string> known(kinds.begin(), kinds.end());
+  if (std::find(plugin_kinds.begin(), plugin_kinds.end(), wanted.kind) == plugin_kinds.end()) {
+    const std::vector<std::string> known(plugin_kinds.begin(), plugin_kinds.end());
     const std::string similar = suggestion(wanted.kind, known);
     return fail(BH_E_INVALID, "\"" + printable(wanted.kind) + "\" is not a kind of plugin; " +
                                   (similar.empty() ? "" : similar + " ") +
