@@ -206,7 +206,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
 }
 
 const bh_http_service *PluginHost::http_service(void **self) {
-  if (!services_loaded_ && !stopped_) {
+  if (!services_loaded_ && !released_) {
     // set before loading, so that a failed load is not retried on every request
     services_loaded_ = true;
     for (const auto &part : parts_) {
@@ -242,6 +242,7 @@ void PluginHost::stop(bool replaced) {
   // A child process has two grace periods: one after its stdin is closed, and one after SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
            [this] { return stub_->lanes() == 0; });
+  released_ = true;
   PluginRuntime::stop_all(parts_);
   stub_.reset();
   policy_stub_.reset();

@@ -86,7 +86,8 @@ class PluginHost {
   std::unique_ptr<link::PolicyServerStub> policy_stub_;
   std::unique_ptr<link::TelemetryServerStub> telemetry_stub_;
   bool services_loaded_ = false;  // services are loaded when they are first used
-  bool stopped_ = false;
+  bool stopped_ = false;          // stop() was called
+  bool released_ = false;         // no plugin runs any longer
 };
 
 }  // namespace bulkhead

@@ -92,6 +92,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const EngineBits bit = EngineBits{1} << progress.next;
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
+    progress.reached |= bit;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
     // If the verdict is delayed, the request must be stored, so space is required in advance.
     if (!has_room(request, now)) {
@@ -129,7 +130,9 @@ PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress pro
 // Asks one engine. Passes only the parts of the request that the engine reads.
 PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_policy_request request,
                                        std::string_view text) const {
-  const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
+  // The body of an event that is not a call is always read.
+  const bool reads_text =
+      request.event != BH_EVENT_CALL || (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
   request.arguments = look == Look::decide && reads_text ? bh::str(text) : bh_str{};
   if (!reads_text) request.argument = request.context = request.extra = {};
   if ((engine.needs & BH_POLICY_READS_DEFINITION) == 0) request.definition = {};
@@ -219,14 +222,21 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // The earlier policies decided under rules that may have changed, so all policies are asked
-    // again. A flag says that they have already counted the request.
+    // The first refusal is final, as always. Otherwise, all policies are asked again, because the
+    // earlier ones decided under rules that may have changed.
+    const bool refuses = decision.verdict == Verdict::refuse;
+    if (refuses && !decision.asks && kept.progress.look != Look::filter) {
+      return conclude(exchange,
+                      Progress{.look = kept.progress.look, .so_far = std::move(decision)});
+    }
     constexpr std::uint32_t texts = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_DEFINITION;
     if ((needs_ & ~kept.needs & texts) != 0) {
       return Gate::failed(
           "the rules were replaced during evaluation, and the new ones need data "
           "that was not kept; try again");
     }
+    // A policy that requires approval may not have counted the request.
+    if (refuses) kept.progress.askers |= EngineBits{1} << (kept.progress.next - 1);
     decision = {};
     kept.progress = from_the_beginning(kept.progress);
   }
@@ -247,7 +257,7 @@ PolicyStack::Progress PolicyStack::from_the_beginning(const Progress &before) no
   progress.look = before.look;
   progress.call = before.call;
   progress.approved = before.approved;
-  progress.counted = before.counted | ((EngineBits{1} << before.next) - 1);
+  progress.counted = before.counted | (before.reached & ~before.askers);
   return progress;
 }
 

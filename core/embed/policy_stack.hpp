@@ -41,9 +41,9 @@ class PolicyStack {
   // engines if their needs change.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
   // Must be called when the rules have changed. If there are several policies, requests that are
-  // being evaluated are evaluated again by all of them when their next verdict arrives, with
-  // BH_REQUEST_AGAIN for those that were already asked. They are refused if the policies now need
-  // data that was not kept.
+  // being evaluated are evaluated again by all of them when their next verdict arrives, unless it
+  // refuses the request. Policies that have allowed it before receive BH_REQUEST_AGAIN. Requests
+  // are refused if the policies now need data that was not kept.
   void rules_changed() noexcept;
   // Sets the watch that monitors the policies. If `watch` is null, they are not monitored. `watch`
   // must outlive the stack or the next call of this function.
@@ -80,7 +80,9 @@ class PolicyStack {
     const void *asked = nullptr;  // `self` of the engine that was asked last
     EngineBits askers = 0;        // engines that require approval
     EngineBits approved = 0;      // engines whose required approval has been given
-    EngineBits counted = 0;       // engines that were asked before the rules changed
+    EngineBits reached = 0;       // engines that were asked in this evaluation
+    // Engines that have counted the request: those that allowed it before the rules changed.
+    EngineBits counted = 0;
     Decision so_far;
     bool rewritten = false;  // so_far.replacement replaces the text
     bool stale = false;      // the rules have changed since the evaluation began

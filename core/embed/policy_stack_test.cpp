@@ -284,6 +284,22 @@ TEST_CASE("a delayed verdict resumes the evaluation") {
   }
 }
 
+TEST_CASE("the body of a message that is not a call reaches policies that do not read arguments") {
+  Stack s(2);
+  for (Engine &one : s.engines) one.needs = BH_POLICY_JUDGES_INPUT;
+  s.use();
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = 3;
+  request.event = BH_EVENT_INPUT_RESPONSE;
+  request.arguments = bh::str(R"({"secret":1})");
+  CHECK(s.gate.decide(request).verdict == Gate::Verdict::allow);
+  for (const Engine &one : s.engines) {
+    REQUIRE(one.asked.size() == 1);
+    CHECK(one.asked[0].arguments == R"({"secret":1})");
+  }
+}
+
 TEST_CASE("a request whose evaluation began under the previous rules is not completed under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
@@ -307,6 +323,37 @@ TEST_CASE("a request whose evaluation began under the previous rules is not comp
     REQUIRE(s.engines[1].asked.size() == 1);
     CHECK(s.engines[1].asked[0].flags == 0);
     CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+  }
+  SECTION("a refusal is final") {
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[1].verdict = BH_VERDICT_BLOCK;
+    const auto decision = s.answered(1);
+    CHECK(decision.verdict == Gate::Verdict::refuse);
+    CHECK_FALSE(decision.asks);
+    CHECK(s.engines[0].asked.size() == 1);
+    CHECK(s.engines[1].asked.size() == 1);
+  }
+  SECTION("a policy that requires approval has not counted the call") {
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[1].verdict = BH_VERDICT_ASK;
+    CHECK(s.answered(1).asks);
+    REQUIRE(s.engines[1].asked.size() == 2);
+    CHECK(s.engines[0].asked[1].flags == BH_REQUEST_AGAIN);
+    CHECK(s.engines[1].asked[1].flags == 0);
+  }
+  SECTION("a policy that was skipped has not counted the call") {
+    s.engines[0].needs = BH_POLICY_READS_RESULTS;
+    s.use();
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    s.engines[0].needs = BH_POLICY_DECIDES;
+    s.use();
+    CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+    REQUIRE(s.engines[0].asked.size() == 1);
+    CHECK(s.engines[0].asked[0].flags == 0);
+    CHECK(s.engines[1].asked[1].flags == BH_REQUEST_AGAIN);
   }
   SECTION("the new rules decide") {
     REQUIRE(s.decide().verdict == Gate::Verdict::pending);

@@ -134,7 +134,10 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   for (std::string &line : keep_files(core_.profile.tools, &next->tools, here)) {
     report->needs_restart.push_back(std::move(line));
   }
-  report->files = changed_files(core_.profile.tools, next->tools);
+  report->files = changed_files("tools", core_.profile.tools, next->tools);
+  for (std::string &line : changed_files("policies", core_.profile.policies, next->policies)) {
+    report->files.push_back(std::move(line));
+  }
 }
 
 // Records which tools plugins and policies get another file.

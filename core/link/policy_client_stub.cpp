@@ -76,15 +76,15 @@ void PolicyClientStub::use_next() {
     retired_.push_back(std::move(trunk_));
   }
   trunk_ = std::move(next_);
+  failure_.clear();
   if (retired_.size() > max_retired) lost(*retired_.front(), "it was replaced");
 }
 
 void PolicyClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
   next_.reset();
-  for (const auto &channel : retired_) refuse_pending(channel.get(), failure_);
   retired_.clear();
-  refuse_pending(trunk_.get(), failure_);
+  refuse_all(failure_);
 }
 
 // Called when a process has closed its channel or has violated the protocol.
@@ -99,30 +99,42 @@ void PolicyClientStub::lost(Channel &channel, std::string_view why) {
   if (retired != retired_.end()) {
     const std::unique_ptr<Channel> ended = std::move(*retired);
     retired_.erase(retired);
-    return refuse_pending(ended.get(), reason);
+    return refuse_sent(ended.get(), reason);
   }
   const std::unique_ptr<Channel> ended = std::move(trunk_);
   trunk_ = std::move(next_);  // requests are queued until it has reported the policy's needs
   ready_ = false;
   was_lost_ = true;
-  refuse_pending(ended.get(), reason);
+  // Requests that were queued for the lost process are refused, too.
+  held_.clear();
+  held_bytes_ = 0;
+  refuse_sent(nullptr, reason);
+  refuse_sent(ended.get(), reason);
 }
 
-// Refuses the requests that were sent on a channel. If it is the current one, which the caller has
-// already removed, also those that are queued.
-void PolicyClientStub::refuse_pending(const Channel *of, std::string_view why) {
-  const bool queued = !ready_ || !failure_.empty();
-  std::vector<std::pair<std::uint64_t, bool>> refused;
+// Refuses the requests that were sent to a process, or those that are queued (null).
+void PolicyClientStub::refuse_sent(const Channel *to, std::string_view why) {
+  std::vector<std::uint64_t> numbers;
   for (const auto &[number, question] : pending_) {
-    const bool ours = question.channel == of || (queued && question.channel == nullptr);
-    if (ours) refused.emplace_back(number, question.filter);
+    if (question.channel == to) numbers.push_back(number);
   }
-  if (queued) {
-    held_.clear();
-    held_bytes_ = 0;
-  }
-  for (const auto &[number, filter] : refused) pending_.erase(number);
-  for (const auto &[number, filter] : refused) {
+  refuse(numbers, why);
+}
+
+void PolicyClientStub::refuse_all(std::string_view why) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto &[number, question] : pending_) numbers.push_back(number);
+  held_.clear();
+  held_bytes_ = 0;
+  refuse(numbers, why);
+}
+
+void PolicyClientStub::refuse(const std::vector<std::uint64_t> &numbers, std::string_view why) {
+  for (const std::uint64_t number : numbers) {
+    const auto at = pending_.find(number);
+    if (at == pending_.end()) continue;  // removed by an event of an earlier request
+    const bool filter = at->second.filter;
+    pending_.erase(at);
     if (filter) {
       events_.policy_filtered(number, false);
     } else {
@@ -188,7 +200,10 @@ void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::strin
   if (&channel != trunk_.get()) return;
   if (frame.kind == plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
-    return refuse_pending(trunk_.get(), failure_);
+    held_.clear();
+    held_bytes_ = 0;
+    refuse_sent(nullptr, failure_);
+    return refuse_sent(trunk_.get(), failure_);
   }
   if (frame.kind == policy_needs) {
     needs_ = frame.code;
@@ -270,33 +285,44 @@ bool PolicyClientStub::send(const Frame &frame, std::string_view head, std::stri
   return trunk_ != nullptr && trunk_->send(frame, parts, 2) == BH_OK;
 }
 
-bool PolicyClientStub::judges(std::uint32_t event) const noexcept {
-  if (event == BH_EVENT_CALL) return true;
-  const bool note = event == BH_EVENT_NOTIFICATION;
+// Returns true if the policy must be asked, now that its needs are known.
+bool PolicyClientStub::wants(const Held &held) const noexcept {
+  if (held.frame.kind == FrameKind::policy_filter) return (needs_ & BH_POLICY_FILTERS_LISTS) != 0;
+  if (held.frame.kind == FrameKind::policy_observe) return (needs_ & BH_POLICY_READS_RESULTS) != 0;
+  if (held.event == BH_EVENT_CALL) return (needs_ & BH_POLICY_DECIDES) != 0;
+  const bool note = held.event == BH_EVENT_NOTIFICATION;
   return (needs_ & (note ? BH_POLICY_JUDGES_NOTIFICATIONS : BH_POLICY_JUDGES_INPUT)) != 0;
 }
 
 void PolicyClientStub::send_held() {
+  constexpr std::uint32_t data = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_DEFINITION;
   const auto held = std::exchange(held_, {});
   held_bytes_ = 0;
   for (const Held &one : held) {
-    if (!pending_.contains(one.frame.exchange)) continue;
-    // The request was queued before the policy's needs were known, so it may need no decision.
-    if (!judges(one.event)) {
-      pending_.erase(one.frame.exchange);
+    const auto at = pending_.find(one.frame.exchange);
+    if (at == pending_.end()) continue;
+    const bool filter = at->second.filter;
+    if (!wants(one)) {
+      pending_.erase(at);
+      if (filter) {
+        events_.policy_filtered(one.frame.exchange, true);
+        continue;
+      }
       bh_verdict verdict{};
       verdict.size = sizeof verdict;
       verdict.verdict = BH_VERDICT_ALLOW;
       events_.policy_decided(one.frame.exchange, verdict);
       continue;
     }
-    const bool lacks_data = (needs_ & ~one.needs) != 0;
+    // A result is always complete. Other requests have only the data that the policy was assumed to
+    // need.
+    const bool lacks_data =
+        one.frame.kind != FrameKind::policy_observe && (needs_ & ~one.needs & data) != 0;
     if (!lacks_data && send(one.frame, one.head, one.text)) {
-      pending_.at(one.frame.exchange).channel = trunk_.get();
+      at->second.channel = trunk_.get();
       continue;
     }
-    const bool filter = pending_.at(one.frame.exchange).filter;
-    pending_.erase(one.frame.exchange);
+    pending_.erase(at);
     if (filter) {
       events_.policy_filtered(one.frame.exchange, false);
     } else {

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "bulkhead/abi/ext/policy.h"
 #include "link/channel.hpp"
@@ -84,7 +85,6 @@ class PolicyClientStub {
   bh_status ask(Frame frame, const bh_policy_request &request, bh_str text, bh_error *error);
   bool send(const Frame &frame, std::string_view head, std::string_view text);
   void send_held();
-  bool judges(std::uint32_t event) const noexcept;
   std::unique_ptr<Channel> channel_to(OwnedFd trunk);
   void on_frame(Channel &channel, const Frame &frame, std::string_view payload);
   void on_answer(Channel &channel, const Frame &frame, std::string_view payload);
@@ -93,7 +93,10 @@ class PolicyClientStub {
   void use_next();
   void report_unhealthy(Channel &channel, std::string_view why);
   void lost(Channel &channel, std::string_view why);
-  void refuse_pending(const Channel *of, std::string_view why);
+  void refuse_sent(const Channel *to, std::string_view why);
+  void refuse_all(std::string_view why);
+  void refuse(const std::vector<std::uint64_t> &numbers, std::string_view why);
+  bool wants(const Held &held) const noexcept;
 
   Reactor &reactor_;
   const std::string compartment_;

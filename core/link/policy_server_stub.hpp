@@ -32,8 +32,11 @@ class PolicyServerStub {
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
   // Returns true if the client stub sends no more requests (policy_end, or the trunk is closed) and
-  // all requests have been answered.
-  bool drained() const noexcept { return trunk_ == nullptr || (ended_ && open_.empty()); }
+  // all answers have been written.
+  bool drained() const noexcept {
+    return trunk_ == nullptr || !trunk_->open() ||
+           (ended_ && open_.empty() && trunk_->queued() == 0);
+  }
 
   // Called through the plugin's host table. `number` identifies the request. Must not be called
   // inside a plugin function.

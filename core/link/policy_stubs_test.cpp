@@ -210,6 +210,61 @@ TEST_CASE("client stub: if the current process exits first, requests wait for th
   CHECK(w.heard.said.back().what == "decided");
 }
 
+TEST_CASE("client stub: the end of a replaced process does not affect requests that are queued") {
+  ClientStubWorld w;
+  w.ready();
+  Peer second, third;
+  w.client.attach(second.open(*w.reactor));
+  second.send(policy_needs, 0, BH_POLICY_DECIDES);
+  REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
+  second.channel.reset();  // the new process crashes, and is restarted
+  w.turn();
+  w.client.attach(third.open(*w.reactor));
+  w.heard.said.clear();
+  REQUIRE(w.decide(4) == BH_PENDING);
+  w.peer.channel.reset();
+  w.turn();
+  CHECK(w.heard.said.empty());
+  third.send(policy_needs, 0, BH_POLICY_DECIDES);
+  REQUIRE(w.until([&] { return third.got.size() == 1; }));
+  CHECK(third.got[0].frame.exchange == 4);
+}
+
+TEST_CASE("client stub: a process cannot make requests to its successor fail") {
+  ClientStubWorld w;
+  w.ready();
+  Peer second;
+  w.client.attach(second.open(*w.reactor));
+  w.peer.send(plugin_failed, 0, 0, "sabotage");
+  w.turn();
+  CHECK(w.client.failure().find("sabotage") != std::string::npos);
+  second.send(policy_needs, 0, BH_POLICY_DECIDES);
+  REQUIRE(w.until([&] { return w.client.failure().empty(); }));
+  CHECK(w.decide(1) == BH_PENDING);
+}
+
+TEST_CASE("client stub: queued requests that the next process does not want are not sent") {
+  ClientStubWorld w;
+  w.ready();
+  Peer second;
+  w.client.attach(second.open(*w.reactor));
+  w.peer.channel.reset();
+  w.turn();
+  REQUIRE(w.decide(2) == BH_PENDING);
+  REQUIRE(w.filter(3) == BH_PENDING);
+  const bh_policy_request request = request_of(4);
+  bh_verdict verdict{};
+  REQUIRE(w.table.observe(&w.client, &request, bh::str("{}"), &verdict, nullptr) == BH_PENDING);
+  second.send(policy_needs, 0, BH_POLICY_READS_RESULTS);
+  REQUIRE(w.until([&] { return second.got.size() == 1; }));
+  CHECK(second.got[0].frame.kind == policy_observe);
+  REQUIRE(w.heard.said.size() == 3);  // with "changed"
+  CHECK(w.heard.said[0].what == "decided");
+  CHECK(w.heard.said[0].code == BH_VERDICT_ALLOW);
+  CHECK(w.heard.said[1].what == "filtered");
+  CHECK(w.heard.said[1].code == 1);
+}
+
 TEST_CASE("client stub: a queued request that lacks data for the next process is rejected") {
   ClientStubWorld w;
   w.ready();
@@ -462,7 +517,7 @@ TEST_CASE("server stub: it is drained when no requests follow and all are answer
   w.server->decided(w.judge.asked[0], BH_VERDICT_ALLOW, {}, {});
   CHECK_FALSE(w.server->drained());
   w.server->filtered(w.judge.asked[1], true);
-  CHECK(w.server->drained());
+  REQUIRE(w.until([&] { return w.server->drained(); }));  // the answer has been written
 
   // The next client stub can send requests again.
   w.peer.got.clear();

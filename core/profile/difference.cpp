@@ -95,14 +95,17 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
   }
 }
 
-// A policy in a compartment can be swapped. Its file is then a stored copy, which has a path.
-// Returns these policies, and gives them their current file, so that they are not reported.
+// A policy in a compartment can be swapped. Its file is then a stored copy, which has a path. The
+// swap ends if the profile names another file, but not if it only states a digest. Returns the
+// policies that get another file, and gives them their current one, so that they are not reported.
 std::vector<std::pair<std::string, PluginFile>> extract_swaps(const std::vector<PluginUse> &now,
                                                               std::vector<PluginUse> *next) {
   std::vector<std::pair<std::string, PluginFile>> out;
   for (PluginUse &use : *next) {
     const PluginUse *was = find_same(now, use);
-    if (was == nullptr || use.file.path.empty() || !file_differs(was->file, use.file)) continue;
+    if (was == nullptr || !file_differs(was->file, use.file)) continue;
+    const bool ends = !was->file.path.empty() && !use.file.mark.empty() && use.sha256.empty();
+    if (use.file.path.empty() && !ends) continue;
     out.emplace_back(use.id, std::exchange(use.file, was->file));
   }
   return out;
@@ -247,11 +250,11 @@ std::vector<const PluginUse *> with_changed_files(const std::vector<PluginUse> &
   return out;
 }
 
-std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
+std::vector<std::string> changed_files(std::string_view group, const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is) {
   std::vector<std::string> out;
   for (const PluginUse *use : with_changed_files(was, is)) {
-    out.push_back("tools." + use->id + ": file changed; new version runs");
+    out.push_back(std::string(group) + "." + use->id + ": file changed; new version runs");
   }
   return out;
 }

@@ -26,9 +26,9 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
 std::vector<const PluginUse *> with_changed_files(const std::vector<PluginUse> &was,
                                                   const std::vector<PluginUse> &is);
 
-// Returns one line for each tools plugin that is in both profiles and whose file has changed:
-// "tools.X: file changed; new version runs".
-std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
+// Returns one line for each plugin that is in both profiles and whose file has changed, with the
+// name of the group: "tools.X: file changed; new version runs".
+std::vector<std::string> changed_files(std::string_view group, const std::vector<PluginUse> &was,
                                        const std::vector<PluginUse> &is);
 // If a tools plugin in `next` differs only in its file and runs in the router's process (`here`
 // returns true), its running file is kept. Returns one line for each such plugin: "tools.X: file

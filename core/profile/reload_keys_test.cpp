@@ -200,7 +200,7 @@ TEST_CASE(
   CHECK(keep_fixed(now, &next).empty());
   CHECK(keep_files(now.tools, &next.tools, is_b) ==
         std::vector<std::string>{"tools.b: file changed; needs a restart"});
-  CHECK(changed_files(now.tools, next.tools) ==
+  CHECK(changed_files("tools", now.tools, next.tools) ==
         std::vector<std::string>{"tools.a: file changed; new version runs"});
   CHECK(!same_use(now.tools.at(0), next.tools.at(0)));
   CHECK(next.tools.at(1) == now.tools.at(1));

@@ -236,7 +236,11 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  if (!refused && call.rules != rules_) return Step::pins;  // the rules changed before the verdict
+  if (!refused && call.rules != rules_) {  // the rules changed before the verdict
+    // A budget that requires approval has not counted the call.
+    if (decision.asks) call.judged = false;
+    return Step::pins;
+  }
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
