@@ -12,6 +12,7 @@
 #include "bulkhead/cpp/text.hpp"
 #include "check/file_checks.hpp"
 #include "check/scenarios.hpp"
+#include "common/signals.hpp"
 #include "plugin/config_schema.hpp"
 
 namespace bulkhead::check {
@@ -21,9 +22,13 @@ namespace {
 class Folder {
  public:
   Folder() {
-    std::error_code ignored;
-    std::string name =
-        (std::filesystem::temp_directory_path(ignored) / "bulkhead-check-XXXXXX").string();
+    std::error_code error;
+    const auto parent = std::filesystem::temp_directory_path(error);
+    if (error) {
+      errno = error.value();
+      return;
+    }
+    std::string name = (parent / "bulkhead-check-XXXXXX").string();
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
   ~Folder() {
@@ -47,12 +52,18 @@ bool provides(const Subject &subject, std::string_view id) {
 class Trials {
  public:
   Trials(const Subject &subject, Report *report) : subject_(subject), report_(*report) {
-    options_.folder = subject.folder;
     options_.network = provides(subject, BH_EXT_CONNECTOR) || provides(subject, BH_EXT_TRANSPORT);
   }
 
   // Returns false if the trial did not finish.
   bool run(void (*scenario)(Trial *, const Subject &)) {
+    if (program::stop_requested()) return false;
+    const Folder folder;
+    if (folder.path().empty()) {
+      report_.not_checked.push_back("cannot create a temporary folder: " + bh::error_name(errno));
+      return false;
+    }
+    options_.folder = folder.path();
     const auto finished = run_trial(
         subject_.library, options_,
         [&](Trial &trial) {
@@ -102,6 +113,17 @@ void run_trials(const Subject &subject, Report *report) {
   trials.run_all(wire_scenarios());
 }
 
+// Evaluates the schema in a child, because it is as untrusted as the code.
+void check_configuration(Trial *trial, const Subject &subject) {
+  trial->step(Rule::descriptor, "the evaluation of its config_schema");
+  const auto schema = schema_of(subject.library);
+  if (!schema || schema->empty()) return;
+  const auto valid = check_config(*schema, subject.config);
+  if (!valid && valid.error().code != BH_E_ABI) {
+    trial->violated(Rule::configure, valid.error().text);
+  }
+}
+
 Result<void> check_option(const char *name, const std::string &json) {
   if (bh::json::valid(json) && bh::json::trimmed(json).starts_with('{')) return {};
   return fail(BH_E_INVALID, std::string(name) + " must be a JSON object, such as '{\"key\":1}'");
@@ -124,19 +146,27 @@ Result<Report> check_plugin(const std::string &path, const CheckOptions &options
     report.not_checked.emplace_back("the code, because a gateway would not load these files");
     return report;
   }
-  const auto schema = schema_of(*library);
-  if (schema && !schema->empty()) {
-    if (const auto valid = check_config(*schema, options.config);
-        !valid && valid.error().code != BH_E_ABI) {
-      return fail(BH_E_INVALID,
-                  "--config does not match the plugin's schema: " + valid.error().text);
-    }
-  }
-  const Folder folder;
-  if (folder.path().empty()) {
+  if (const Folder folder; folder.path().empty()) {
     return fail(BH_E_IO, "cannot create a temporary folder: " + bh::error_name(errno));
   }
-  const Subject subject{std::move(*library), options.config, options.definition, folder.path()};
+  const Subject subject{std::move(*library), options.config, options.definition};
+  Report answer;
+  const bool evaluated = Trials(subject, &answer).run(check_configuration);
+  if (const auto wrong = answer.violations.find(Rule::configure);
+      wrong != answer.violations.end()) {
+    return fail(BH_E_INVALID,
+                (options.config == "{}" ? "the plugin needs --config: "
+                                        : "--config does not match the plugin's schema: ") +
+                    wrong->second.front());
+  }
+  if (!evaluated) {
+    for (const std::string &what : answer.violations[Rule::descriptor]) {
+      report.violated(Rule::descriptor, what);
+    }
+    report.not_checked = answer.not_checked;
+    report.not_checked.emplace_back("the code, because the config_schema cannot be evaluated");
+    return report;
+  }
   run_trials(subject, &report);
   return report;
 }

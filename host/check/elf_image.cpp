@@ -4,14 +4,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace bulkhead::check {
 namespace {
 
 constexpr std::uint64_t most_bytes = 256u << 20;
 constexpr std::uint64_t most_symbols = 1'000'000;
+constexpr std::uint64_t most_name = 256, most_path = 64 * 1024;  // longer texts are truncated
 
 // A read-only mapping of the file. Other users cannot truncate it, because it belongs to this user
 // or to root; see open_trusted_file().
@@ -37,11 +40,11 @@ class Bytes {
     std::memcpy(out, data_ + offset, sizeof(T));
     return true;
   }
-  // Returns the text at `offset` in a string table, up to its NUL.
-  std::string text(const Elf64_Shdr &table, std::uint64_t offset) const {
+  // Returns the text at `offset` in a string table, up to its NUL, and at most `most` bytes.
+  std::string text(const Elf64_Shdr &table, std::uint64_t offset, std::uint64_t most) const {
     if (offset >= table.sh_size || !inside(table.sh_offset, table.sh_size)) return {};
     const char *begin = data_ + table.sh_offset + offset;
-    return std::string(begin, ::strnlen(begin, table.sh_size - offset));
+    return std::string(begin, ::strnlen(begin, std::min(table.sh_size - offset, most)));
   }
 
  private:
@@ -94,7 +97,7 @@ Result<void> read_dynamic(const Bytes &bytes, const Elf64_Shdr &section, const E
         break;
       case DT_RPATH:
       case DT_RUNPATH:
-        split_paths(bytes.text(strings, entry.d_un.d_val), &out->library_paths);
+        split_paths(bytes.text(strings, entry.d_un.d_val, most_path), &out->library_paths);
         break;
       default:
         break;
@@ -111,7 +114,8 @@ Result<void> read_symbols(const Bytes &bytes, const Elf64_Shdr &section, const E
     Elf64_Sym symbol{};
     if (!bytes.read(section.sh_offset + i * sizeof symbol, &symbol)) return damaged("symbols");
     if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
-    out->symbols.push_back({bytes.text(strings, symbol.st_name), symbol.st_shndx != SHN_UNDEF,
+    out->symbols.push_back({bytes.text(strings, symbol.st_name, most_name),
+                            symbol.st_shndx != SHN_UNDEF,
                             ELF64_ST_BIND(symbol.st_info) == STB_GNU_UNIQUE});
   }
   return {};
@@ -129,6 +133,7 @@ Result<ElfImage> read_elf(int fd) {
   if (!bytes.mapped() || !bytes.read(0, &elf)) return damaged("file");
   ElfImage image;
   if (auto ok = read_segments(bytes, elf, &image); !ok) return std::unexpected(ok.error());
+  bool has_dynamic = false, has_symbols = false;  // a library has one section of each kind
   for (std::uint64_t i = 0; i < elf.e_shnum; ++i) {
     Elf64_Shdr section{}, strings{};
     if (!bytes.read(elf.e_shoff + i * sizeof section, &section)) return damaged("sections");
@@ -137,6 +142,8 @@ Result<ElfImage> read_elf(int fd) {
         !bytes.read(elf.e_shoff + section.sh_link * sizeof strings, &strings)) {
       return damaged("sections");
     }
+    bool &has = section.sh_type == SHT_DYNAMIC ? has_dynamic : has_symbols;
+    if (std::exchange(has, true)) return damaged("sections");
     const auto read = section.sh_type == SHT_DYNAMIC ? read_dynamic : read_symbols;
     if (auto ok = read(bytes, section, strings, &image); !ok) return std::unexpected(ok.error());
   }

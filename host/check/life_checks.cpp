@@ -102,6 +102,10 @@ bool check_descriptors(Trial *trial, const Subject &subject, const bh_entry *ent
     trial->violated(Rule::descriptor, "no descriptor has the id \"" + manifest.id + "\"");
     return false;
   }
+  if (!own->version.empty() && own->version != manifest.version) {
+    trial->note("the version is " + manifest.version + " in the manifest, but " + own->version +
+                " in the descriptor");
+  }
   if (!same_ids(own->provides, manifest.provides)) {
     trial->violated(Rule::descriptor, "the descriptor provides other extensions than the manifest");
     return false;

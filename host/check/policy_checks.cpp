@@ -238,6 +238,7 @@ void check_pending(Trial *trial, const Subject &subject) {
     }
   }
   for (std::size_t i = 1; i < is_pending.size(); ++i) {
+    trial->step(Rule::pending_decisions, "a pending decision");
     if (is_pending[i] && !policy.wait(i)) {
       trial->violated(Rule::pending_decisions, "a pending decision is never reported");
       break;

@@ -14,8 +14,13 @@ using program::printable;
 
 // The text must not contain control characters.
 std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
+  std::string out, plain = printable(text);
+  for (const std::string_view wrong : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {  // not in XML 1.0
+    for (auto at = plain.find(wrong); at != std::string::npos; at = plain.find(wrong, at)) {
+      plain.replace(at, wrong.size(), "?");
+    }
+  }
+  for (const char c : plain) {
     switch (c) {
       case '<':
         out += "&lt;";

@@ -15,6 +15,7 @@ namespace bulkhead::check {
 namespace {
 
 constexpr std::uint64_t drain_ms = 500;
+constexpr int job_end_ms = 500;      // how long pool jobs may run after stop
 constexpr int thread_exit_ms = 500;  // how long an ending thread may still be listed
 
 }  // namespace
@@ -134,9 +135,16 @@ void Tested::stop() {
   step("stop()");
   started_ = false;
   plugin_->stop(self());
+  // Like a host, gives the pool jobs that stop() has cancelled some time to end.
+  host_.base().run_until([&] { return host_.base().blocking() == 0; }, job_end_ms);
 }
 
 void Tested::destroy() {
+  if (host_.base().blocking() > 0) {  // a host never destroys such an instance
+    trial_.violated(Rule::releases_everything, "pool jobs still run after stop");
+    trial_.finished();
+    ::_exit(0);
+  }
   step("destroy()");
   host_.forbid("destroy");
   plugin_->destroy(self());

@@ -17,7 +17,6 @@ namespace bulkhead::check {
 struct Subject {
   CheckedLibrary library;
   std::string config = "{}", definition = "{}";
-  std::string folder;  // an empty folder that the plugin may write to
 };
 
 // The mapped library. Its destructor calls deinit.

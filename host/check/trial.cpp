@@ -13,18 +13,21 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "common/signals.hpp"
 #include "sandbox/confine.hpp"
 
 namespace bulkhead::check {
 namespace {
 
-constexpr std::size_t most_text = 512;            // of one report, in bytes
-constexpr std::size_t most_reports = 256 * 1024;  // of one child, in bytes
-constexpr std::uint64_t most_memory = 2ull << 30;
+constexpr std::size_t most_text = 512;         // of one report, in bytes
+constexpr std::size_t most_reports = 2 << 20;  // of one child, in bytes
+constexpr std::uint64_t most_memory = 2ull << 30, most_processes = 1'024, most_file = 256u << 20;
 using bh::ns_per_ms;
 
 // A step that has begun and not ended.
@@ -42,16 +45,18 @@ class Watch {
   }
 
   // Why the child must be killed.
-  enum class Kill : std::uint8_t { no, step_timeout, total_timeout, too_many_reports };
+  enum class Kill : std::uint8_t { no, step_timeout, total_timeout, too_many_reports, interrupted };
 
   // Reads reports until the child closes its end or a limit is exceeded.
   Kill read_all(int fd) {
     for (;;) {
+      if (program::stop_requested()) return Kill::interrupted;
       const std::uint64_t end = std::min(end_ns_, step_end_ns_), now = bh::monotonic_ns();
-      if (now >= step_end_ns_) return Kill::step_timeout;
-      if (now >= end_ns_) return Kill::total_timeout;
+      // What the child has sent counts, even if this process was stopped and is late.
+      const int wait_ms = now >= end ? 0 : static_cast<int>((end - now) / ns_per_ms + 1);
       pollfd polled{fd, POLLIN, 0};
-      const int ready = ::poll(&polled, 1, static_cast<int>((end - now) / ns_per_ms + 1));
+      const int ready = ::poll(&polled, 1, wait_ms);
+      if (ready == 0 && now >= end) return timeout(now);
       if (ready <= 0) continue;
       std::array<char, 4096> piece;
       const ssize_t n = ::read(fd, piece.data(), piece.size());
@@ -64,10 +69,27 @@ class Watch {
     }
   }
 
+  // Waits until the child has exited. Used when it has closed its end, which it may do without
+  // exiting. The child is not reaped.
+  Kill wait_exit(pid_t child) {
+    for (;;) {
+      siginfo_t info{};
+      const int done =
+          ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT | WNOHANG);
+      if ((done == 0 && info.si_pid != 0) || (done != 0 && errno != EINTR)) return Kill::no;
+      if (program::stop_requested()) return Kill::interrupted;
+      const std::uint64_t now = bh::monotonic_ns();
+      if (now >= std::min(end_ns_, step_end_ns_)) return timeout(now);
+      ::usleep(1'000);
+    }
+  }
+
   // Returns false if the child did not finish.
   bool ended(int status, Kill kill) {
     const std::string rest = "the rest of " + id_of(step_.rule) + ": the checks ";
-    if (kill == Kill::total_timeout) {
+    if (kill == Kill::interrupted) {
+      add(&report_.not_checked, "the remaining rules, because the check was interrupted");
+    } else if (kill == Kill::total_timeout) {
       add(&report_.not_checked,
           rest + "take longer than " + std::to_string(options_.total_timeout_ms / 1'000) + " s");
     } else if (kill == Kill::too_many_reports) {
@@ -88,6 +110,10 @@ class Watch {
   }
 
  private:
+  Kill timeout(std::uint64_t now) const noexcept {
+    return now >= step_end_ns_ ? Kill::step_timeout : Kill::total_timeout;
+  }
+
   void take_lines() {
     for (;;) {
       const auto end = pending_.find('\n');
@@ -150,6 +176,8 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
   wish.role = "plugin check";
   wish.network = options.network;
   wish.memory_bytes = most_memory;
+  wish.file_bytes = most_file;
+  if (::geteuid() != 0) wish.processes = most_processes;  // not enforced for root
   wish.paths = library_paths();
   if (options.network) {
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
@@ -162,7 +190,7 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
 // Never returns.
 [[noreturn]] void run_child(const CheckedLibrary &library, const TrialOptions &options, int fd,
                             const std::function<void(Trial &)> &body) {
-  ::setpgid(0, 0);
+  ::setsid();  // a process group of its own, without a terminal
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_IGN);
   const rlimit no_core{0, 0};
@@ -183,7 +211,11 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
   for (const std::string &part : enforced->missing) {
     trial.note("the kernel does not support a part of the confinement: " + part);
   }
-  body(trial);
+  try {
+    body(trial);
+  } catch (...) {  // an exception of the plugin has crossed the ABI
+    std::abort();
+  }
   ::_exit(0);
 }
 
@@ -200,6 +232,7 @@ void Trial::send(char kind, unsigned number, std::string_view text) {
   }
 }
 void Trial::step(Rule rule, std::string_view what) {
+  if (std::uncaught_exceptions() > 0) return;  // the step that threw remains the current one
   send('S', static_cast<unsigned>(rule), what);
 }
 void Trial::violated(Rule rule, std::string_view what) {
@@ -230,7 +263,8 @@ Result<bool> run_trial(const CheckedLibrary &library, const TrialOptions &option
   if (child == 0) run_child(library, options, to.get(), body);
   to.reset();
   Watch watch(options, report);
-  const auto kill = watch.read_all(from.get());
+  auto kill = watch.read_all(from.get());
+  if (kill == Watch::Kill::no) kill = watch.wait_exit(child);
   if (kill != Watch::Kill::no) ::kill(child, SIGKILL);
   // Processes that the plugin has started are ended before the child is reaped. Until then, its
   // process group cannot have another owner.

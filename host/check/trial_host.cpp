@@ -70,6 +70,12 @@ std::vector<TrialHost::Completed> TrialHost::completed() const {
   const std::lock_guard lock(mutex_);
   return completed_;
 }
+std::size_t TrialHost::completions(bh_call call) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(completed_.begin(), completed_.end(),
+                    [&](const Completed &one) { return one.call == call; }));
+}
 std::vector<TrialHost::Decided> TrialHost::decided() const {
   const std::lock_guard lock(mutex_);
   return decided_;

@@ -49,6 +49,7 @@ class TrialHost {
   };
   // What the plugin has reported. Tools and policies may report on any thread.
   std::vector<Completed> completed() const;
+  std::size_t completions(bh_call call) const;  // of one call
   std::vector<Decided> decided() const;
   std::vector<std::uint64_t> committed() const;
   std::size_t attempts() const;  // calls of complete(), with any result

@@ -55,7 +55,8 @@ void add_check(CLI::App &plugin, Arguments &to) {
       "  bulkhead plugin check ./build/my-policy.so --config '{\"words\":\"secret\"}'\n\n"
       "The plugin runs in child processes without access to your files; only connectors and\n"
       "transports have network access. Its tools are called, with example arguments.\n"
-      "Exit code: 0 all rules are satisfied, 1 a rule is violated, 4 some rules were not checked.\n"
+      "Exit code: 0 all rules are satisfied; 1 a rule is violated; 2 an argument is wrong, for\n"
+      "example if --config is missing; 4 some rules were not checked.\n"
       "docs/plugin-rules.md explains the rules.");
 }
 

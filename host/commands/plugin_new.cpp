@@ -25,8 +25,16 @@ std::string shell_word(const std::string &text) {
   return out + "'";
 }
 
+// Returns the options of `plugin check` that this kind of plugin needs.
+std::string check_options(const std::string &kind, const std::string &name) {
+  if (kind == "transport") return " --config '{\"listen\":\"/tmp/" + name + ".sock\"}'";
+  if (kind == "connector") return " --definition '{\"url\":\"tcp-lines://127.0.0.1:9000\"}'";
+  return {};
+}
+
 // Returns the commands that build and run the new plugin.
-std::string next_steps(const std::string &folder, const std::string &name) {
+std::string next_steps(const std::string &folder, const std::string &kind,
+                       const std::string &name) {
   // In a build tree, the SDK is not installed next to the program.
   const std::string prefix = own_prefix();
   const bool installed = ::access((prefix + "/include/bulkhead/abi/plugin.h").c_str(), R_OK) == 0;
@@ -35,7 +43,7 @@ std::string next_steps(const std::string &folder, const std::string &name) {
          " -DCMAKE_BUILD_TYPE=Release\n  cmake --build build\n"
          "  ctest --test-dir build --output-on-failure\n"
          "  bulkhead plugin check build/" +
-         name + ".so\n  bulkhead serve --config gateway.toml\n" +
+         name + ".so" + check_options(kind, name) + "\n  bulkhead serve --config gateway.toml\n" +
          (installed ? "" : "PREFIX is the prefix of `make install`, for example /usr/local.\n");
 }
 
@@ -55,7 +63,7 @@ int run_plugin_new(const Arguments &arguments) {
       "Created the " + plugin.kind + " plugin \"" + wanted.name + "\" in " + shown + ":\n";
   for (const std::string &name : *made) text += "  " + printable(name) + "\n";
   text += "README.md describes how to build, test, check and run it:\n" +
-          next_steps(shown, wanted.name);
+          next_steps(shown, wanted.kind, wanted.name);
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 

@@ -1,4 +1,7 @@
 // Implements `plugin swap` and `plugin rollback`, which replace a tools plugin in running gateways.
+#include <filesystem>
+#include <system_error>
+
 #include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
@@ -66,7 +69,10 @@ int change(const Arguments &arguments, std::string_view path, const std::string 
 int run_plugin_swap(const Arguments &arguments) {
   std::string body = "{";
   if (!arguments.plugin.file.empty()) {
-    bh::json::append_member(&body, "file", resolved_path(arguments.plugin.file));
+    // The gateway has another working folder.
+    std::error_code unknown;
+    const auto path = std::filesystem::absolute(arguments.plugin.file, unknown);
+    bh::json::append_member(&body, "file", resolved_path(path.string()));
   }
   return change(arguments, "/plugins/swap/", body + '}');
 }

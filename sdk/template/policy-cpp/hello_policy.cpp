@@ -34,7 +34,8 @@ class HelloPolicyPlugin {
   explicit HelloPolicyPlugin(const bh_host *host) : host_(host) {}
 
   bh_status configure(bh_str json, bh_error *error) { return reconfigure(json, error); }
-  // Applies a changed configuration at run time (bulkhead reload). If it returns an error, the old
+  // Applies a changed configuration at run time (bulkhead reload, if the policy runs in the
+  // endpoint; in a compartment, a new process is started). If it returns an error, the old
   // configuration remains in use, so the members are set only after the last check.
   bh_status reconfigure(bh_str json, bh_error *error) {
     const std::string_view text = bh::json::trimmed(bh::view(json));

@@ -217,10 +217,9 @@ class HelloTransportPlugin {
     message.message = bh::str(line);
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    const std::uint64_t before = it.open++;  // the response may be sent inside bh::deliver()
+    ++it.open;  // send() counts the responses, which may be sent inside bh::deliver()
     const bh_status status = bh::deliver(host_.ctx(), *up_, message, &delivery);
-    if (status == BH_OK && delivery.kind == BH_DELIVERED_NOTHING)
-      it.open = std::min(it.open, before);
+    if (status == BH_OK && delivery.kind == BH_DELIVERED_NOTHING && it.open > 0) --it.open;
     if (status != BH_OK && it.fd >= 0) close(it);
   }
 

@@ -133,6 +133,11 @@ static bh_status init(const bh_host *host, bh_error *error) {
   if (BREAKS(205)) crash();
   if (BREAKS(2052)) hang();
   if (BREAKS(2053) && ++count > 1) return refuse(error, BH_E_LIMIT, "init was called before");
+  if (BREAKS(2056)) { /* the check no longer receives reports, and must end nevertheless */
+    int fd;
+    for (fd = 3; fd < 1024; fd++) close(fd);
+    hang();
+  }
   if (BREAKS(2054)) return refuse(error, BH_E_UNAVAILABLE, "no license");
   if (BREAKS(3083)) {
     const bh_host_executor *executor = host->get_ext(host->ctx, BH_EXT_HOST_EXECUTOR);

@@ -165,7 +165,8 @@ class FakeHost {
   std::size_t deferred() const noexcept { return deferred_.size(); }
   std::size_t posted() const {
     const std::lock_guard lock(mutex_);
-    return posted_.size();
+    return static_cast<std::size_t>(
+        std::count_if(posted_.begin(), posted_.end(), [](const Call &c) { return !c.from_pool; }));
   }
   std::size_t blocking() const {
     const std::lock_guard lock(mutex_);
@@ -202,6 +203,7 @@ class FakeHost {
   struct Call {
     void (*fn)(void *);
     void *arg;
+    bool from_pool = false;  // `done` of a job, which the plugin cannot cancel
   };
   struct Watch {
     int fd;
@@ -235,7 +237,7 @@ class FakeHost {
   }
 
   int sleep_ms(int limit) const {
-    if (!deferred_.empty() || posted() > 0) return 0;
+    if (!deferred_.empty() || has_posted()) return 0;
     std::uint64_t ms = limit < 0 ? 0 : static_cast<std::uint64_t>(limit);
     for (const auto &[id, timer] : timers_) {
       const std::uint64_t left = timer.due_ns > now_ ? timer.due_ns - now_ : 0;
@@ -310,11 +312,16 @@ class FakeHost {
     return any;
   }
 
-  bh_status post(void (*fn)(void *), void *arg) {
+  bool has_posted() const {
+    const std::lock_guard lock(mutex_);
+    return !posted_.empty();
+  }
+
+  bh_status post(void (*fn)(void *), void *arg, bool from_pool = false) {
     {
       const std::lock_guard lock(mutex_);
       if (posted_.size() >= 65'536) return BH_E_LIMIT;
-      posted_.push_back({fn, arg});
+      posted_.push_back({fn, arg, from_pool});
     }
     const std::uint64_t one = 1;
     return ::write(wake_, &one, sizeof one) == sizeof one || errno == EAGAIN ? BH_OK : BH_E_IO;
@@ -323,14 +330,14 @@ class FakeHost {
   bh_status run_blocking(void (*work)(void *), void (*done)(void *), void *arg) {
     if (blocking_inline) {
       work(arg);
-      return post(done, arg);
+      return post(done, arg, true);
     }
     const std::lock_guard lock(mutex_);
     if (blocking_ >= 256) return BH_E_LIMIT;
     ++blocking_;
     threads_.emplace_back([this, work, done, arg] {
       work(arg);
-      post(done, arg);
+      post(done, arg, true);
       const std::lock_guard inner(mutex_);
       --blocking_;
     });
