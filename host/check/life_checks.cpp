@@ -185,7 +185,8 @@ void check_table(Trial *trial, const std::string &id, const void *table) {
     // The first two members are 32-bit numbers; the others are functions.
     for (std::size_t at = 8; at < known.required; at += sizeof(void *)) {
       void *function = nullptr;
-      std::memcpy(&function, static_cast<const char *>(table) + at, sizeof function);
+      std::memcpy(static_cast<void *>(&function), static_cast<const char *>(table) + at,
+                  sizeof function);
       if (function == nullptr) {
         trial->violated(Rule::extensions, "the table for " + id + " lacks a function");
       }
@@ -444,7 +445,9 @@ void check_instance(Trial *trial, const Subject &subject) {
     TrialHost host;
     // What static constructors change violates Rule::silent_constructors.
     trial->step(Rule::silent_constructors, "its static constructors");
-    if (auto copy = duplicate(subject.library)) map_library(std::move(copy->file), copy->status);
+    if (auto copy = duplicate(subject.library)) {
+      static_cast<void>(map_library(std::move(copy->file), copy->status));
+    }
     const ProcessState before = process_state();
     live(trial, subject, &host);
     trial->checked(Rule::host_rules);

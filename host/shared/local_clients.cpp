@@ -78,6 +78,15 @@ std::string LocalClients::differences(const std::vector<std::string> &parts, con
                  printable(def.name);
     }
   }
+  const auto add_plugins = [&](std::string_view part, const std::vector<PluginUse> &uses) {
+    for (const PluginUse &use : uses) {
+      if (!differs(std::string(part) + " " + use.id)) continue;
+      details += "; if only the file of this plugin has changed, `bulkhead plugin swap " +
+                 printable(use.id) + "` puts it into use";
+    }
+  };
+  add_plugins("tools", profile.tools);
+  add_plugins("policy", profile.policies);
   std::string out = "its configuration differs: " + describe_parts(named);
   if (differs(std::string(folder_part))) {
     const std::vector<std::string> servers = servers_in_folder(profile);

@@ -114,6 +114,32 @@ TEST_CASE("the reason names the folder and its servers") {
             here + ", where these servers run unless \"cwd\" is set: files, git");
 }
 
+TEST_CASE("the reason names the command that puts a rebuilt plugin into use") {
+  World world;
+  world.listens();
+  PluginUse tools, policy;
+  tools.id = "mine";
+  tools.plugin = "./mine.so";
+  tools.file.mark = "1";
+  policy.id = "guard";
+  policy.plugin = "./guard.so";
+  world.profile.tools.push_back(tools);
+  world.profile.policies.push_back(policy);
+  Profile other = world.profile;
+  other.tools[0].file.mark = "2";
+  const auto answer_to = [&](const Profile &theirs) {
+    return message_of(
+        world.clients.answer(World::request(theirs), world.profile, loaded_ms, false));
+  };
+  const std::string message = answer_to(other);
+  CHECK(message.find("tools mine") != std::string::npos);
+  CHECK(message.find("`bulkhead plugin swap mine`") != std::string::npos);
+  CHECK(message.find("swap guard") == std::string::npos);
+  other = world.profile;
+  other.policies[0].file.mark = "2";
+  CHECK(answer_to(other).find("`bulkhead plugin swap guard`") != std::string::npos);
+}
+
 TEST_CASE("a program with a different profile gets the names of the differing parts and no token") {
   World world;
   world.listens();

@@ -198,6 +198,7 @@ void Supervisor::put_into_use(Child &candidate) {
   former.leaving = true;
   former.wanted = false;
   reactor_->timer_cancel(std::exchange(former.timer, 0));
+  log(LogLevel::info, candidate.slice.name, "a new version of a plugin is in use");
   join(candidate);
   end(former, true);
 }
@@ -208,7 +209,7 @@ void Supervisor::drop(Child &candidate, const std::string &reason) {
   candidate.replaces = nullptr;
   candidate.wanted = candidate.awaited = false;
   candidate.leaving = true;
-  finish_apply(fail(BH_E_INVALID, reason));
+  finish_apply(fail(BH_E_INVALID, "the new version was not put into use: " + reason));
 }
 
 void Supervisor::remove_ended() {
