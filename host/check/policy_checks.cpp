@@ -9,6 +9,7 @@
 #include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "check/scenarios.hpp"
+#include "check/started.hpp"
 
 namespace bulkhead::check {
 namespace {
@@ -42,19 +43,10 @@ bh_policy_request request(std::uint64_t exchange) {
 }
 
 // A started policy plugin.
-class Policy {
+class Policy : public Started<bh_policy> {
  public:
   Policy(Trial *trial, const Subject &subject, Rule rule)
-      : trial_(*trial), rule_(rule), loaded_(Loaded::load(trial, subject, &host_, rule)) {
-    if (!loaded_) return;
-    tested_ = std::make_unique<Tested>(trial, *loaded_, &host_, rule);
-    if (!tested_->run(subject.config)) return;
-    table_ = tested_->ext<bh_policy>(BH_EXT_POLICY);
-  }
-  bool ready() const noexcept { return table_ != nullptr; }
-  TrialHost &host() noexcept { return host_; }
-  const bh_policy &table() const noexcept { return *table_; }
-  void *self() { return tested_->self(); }
+      : Started(trial, subject, rule, BH_EXT_POLICY) {}
   bool has(std::uint32_t need) { return (table_->needs(self()) & need) != 0; }
 
   // Returns the verdict, or `none` if the request was rejected with an error.
@@ -108,13 +100,6 @@ class Policy {
     }
     return verdict.verdict;
   }
-
-  Trial &trial_;
-  Rule rule_;
-  TrialHost host_;
-  std::unique_ptr<Loaded> loaded_;
-  std::unique_ptr<Tested> tested_;
-  const bh_policy *table_ = nullptr;
 };
 
 bool is_verdict(std::uint32_t verdict) {

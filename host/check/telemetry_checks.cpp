@@ -6,6 +6,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "check/scenarios.hpp"
+#include "check/started.hpp"
 
 namespace bulkhead::check {
 namespace {
@@ -43,17 +44,10 @@ bh_record record(std::uint64_t number) {
 }
 
 // A started telemetry plugin.
-class Telemetry {
+class Telemetry : public Started<bh_telemetry> {
  public:
   Telemetry(Trial *trial, const Subject &subject, Rule rule)
-      : trial_(*trial), rule_(rule), loaded_(Loaded::load(trial, subject, &host_, rule)) {
-    if (!loaded_) return;
-    tested_ = std::make_unique<Tested>(trial, *loaded_, &host_, rule);
-    if (!tested_->run(subject.config)) return;
-    table_ = tested_->ext<bh_telemetry>(BH_EXT_TELEMETRY);
-  }
-  bool ready() const noexcept { return table_ != nullptr; }
-  TrialHost &host() noexcept { return host_; }
+      : Started(trial, subject, rule, BH_EXT_TELEMETRY) {}
   std::uint32_t needs() {
     const bool has = BH_HAS(bh_telemetry, table_, needs) && table_->needs != nullptr;
     return has ? table_->needs(tested_->self()) : 0;
@@ -78,14 +72,6 @@ class Telemetry {
     }
     return std::min(accepted, static_cast<std::uint32_t>(records.size()));
   }
-
- private:
-  Trial &trial_;
-  Rule rule_;
-  TrialHost host_;
-  std::unique_ptr<Loaded> loaded_;
-  std::unique_ptr<Tested> tested_;
-  const bh_telemetry *table_ = nullptr;
 };
 
 void check_needs(Trial *trial, const Subject &subject) {

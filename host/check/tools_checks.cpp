@@ -9,6 +9,7 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json.hpp"
 #include "check/scenarios.hpp"
+#include "check/started.hpp"
 
 namespace bulkhead::check {
 namespace {
@@ -61,19 +62,10 @@ auto timed(Trial *trial, const std::string &what, F &&f) {
 }
 
 // A started tools plugin.
-class Tools {
+class Tools : public Started<bh_tools> {
  public:
   Tools(Trial *trial, const Subject &subject, Rule rule)
-      : trial_(*trial), rule_(rule), loaded_(Loaded::load(trial, subject, &host_, rule)) {
-    if (!loaded_) return;
-    tested_ = std::make_unique<Tested>(trial, *loaded_, &host_, rule);
-    if (!tested_->run(subject.config)) return;
-    table_ = tested_->ext<bh_tools>(BH_EXT_TOOLS);
-  }
-
-  bool ready() const noexcept { return table_ != nullptr; }
-  TrialHost &host() noexcept { return host_; }
-  Tested &tested() noexcept { return *tested_; }
+      : Started(trial, subject, rule, BH_EXT_TOOLS) {}
 
   bh_status list(std::uint32_t kind, std::string *out, bh_error *error) {
     bh_buf items{};
@@ -173,14 +165,6 @@ class Tools {
       }
     }
   }
-
- private:
-  Trial &trial_;
-  Rule rule_;
-  TrialHost host_;
-  std::unique_ptr<Loaded> loaded_;
-  std::unique_ptr<Tested> tested_;
-  const bh_tools *table_ = nullptr;
 };
 
 void check_items(Trial *trial, std::uint32_t kind, const std::string &json) {

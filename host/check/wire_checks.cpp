@@ -8,6 +8,7 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "check/scenarios.hpp"
+#include "check/started.hpp"
 
 namespace bulkhead::check {
 namespace {
@@ -18,33 +19,10 @@ constexpr std::uint64_t most_blocked_ms = 1'000;
 constexpr std::string_view initialize =
     R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// A started plugin.
-template <class Table>
-class Started {
- public:
-  Started(Trial *trial, const Subject &subject, Rule rule, const char *extension)
-      : loaded_(Loaded::load(trial, subject, &host_, rule)) {
-    if (!loaded_) return;
-    tested_ = std::make_unique<Tested>(trial, *loaded_, &host_, rule);
-    if (tested_->run(subject.config)) table_ = tested_->template ext<Table>(extension);
-  }
-  bool ready() const noexcept { return table_ != nullptr; }
-  const Table &table() const noexcept { return *table_; }
-  void *self() { return tested_->self(); }
-  Tested &tested() { return *tested_; }
-  TrialHost &host() noexcept { return host_; }
-
- private:
-  TrialHost host_;
-  std::unique_ptr<Loaded> loaded_;
-  std::unique_ptr<Tested> tested_;
-  const Table *table_ = nullptr;
-};
-
 class Connector : public Started<bh_connector> {
  public:
   Connector(Trial *trial, const Subject &subject, Rule rule)
-      : Started(trial, subject, rule, BH_EXT_CONNECTOR), trial_(*trial), rule_(rule) {}
+      : Started(trial, subject, rule, BH_EXT_CONNECTOR) {}
 
   // Returns true if the lane is open; *out is then the plugin's pointer.
   bool open(bh_lane lane, const std::string &definition, void **out) {
@@ -89,8 +67,6 @@ class Connector : public Started<bh_connector> {
   const std::string &problem() const noexcept { return problem_; }
 
  private:
-  Trial &trial_;
-  Rule rule_;
   std::string problem_;
 };
 
