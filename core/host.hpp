@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,8 +113,11 @@ class Host {
   // Returns true if everything that apply() removed has stopped, including child processes.
   virtual bool drained() const = 0;
   // Connects the host to a compartment's process through the socket `trunk`. Must be called each
-  // time the process is started. Until then, the compartment's servers are "connecting".
-  virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
+  // time the process is started. Until then, the compartment's servers are "connecting". If a
+  // policy's process is connected already, the new process decides once it is ready or, if
+  // `policy_needs` has a value, from now on. The value is the BH_POLICY_... needs of the policy.
+  virtual void attach(const std::string &compartment, OwnedFd trunk,
+                      std::optional<std::uint32_t> policy_needs = {}) = 0;
   // Must be called if the compartment's process will not be restarted. Its servers then fail with
   // `reason`.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;

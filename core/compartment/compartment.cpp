@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "base/idle_memory.hpp"
 #include "compartment/approvals.hpp"
@@ -287,6 +288,7 @@ class Runner final : public link::Channel::Receiver {
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     ready_.telemetry = plugins_->telemetry_needs();
+    ready_.policy = plugins_->policy_needs();
     report_ready();
     plugins_->on_servers_missing = [this] {
       if (channel_ != nullptr)
@@ -332,7 +334,11 @@ class Runner final : public link::Channel::Receiver {
     switch (frame.kind) {
       case control::trunk:
         if (!fd) return;
-        if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
+        if (host_ != nullptr) {
+          std::optional<std::uint32_t> needs;
+          if (frame.code == 1) needs = static_cast<std::uint32_t>(frame.exchange);
+          return host_->attach(std::string(payload), std::move(fd), needs);
+        }
         if (plugins_ == nullptr) return;
         return plugins_->attach(std::move(fd), [this, number = frame.value] {
           link::Frame lost;
@@ -466,7 +472,10 @@ int run_compartment(const MakeService &make_service) {
     return EXIT_FAILURE;
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;
-  Runner runner({enforced->in_force, enforced->missing}, std::move(groups), std::move(*folders));
+  control::Ready ready;
+  ready.in_force = enforced->in_force;
+  ready.missing = enforced->missing;
+  Runner runner(std::move(ready), std::move(groups), std::move(*folders));
   if (slice.service) return runner.run(make_service, std::move(passed));
   return runner.run(std::move(slice), std::move(checked), std::move(ledger));
 }

@@ -28,8 +28,11 @@ enum Kind : std::uint16_t {
   // Frames from the supervisor. Each comment states which compartments receive the frame (if not
   // all of them do), how the frame's fields are used, and what the response is.
   slice = 1,  // the first frame; payload: archived Slice
-  trunk,      // has an fd; payload: the compartment at the other end; value: trunk number
-  gave_up,    // endpoint only; payload: archived GaveUp
+  // Has an fd. payload: the compartment at the other end; value: trunk number. Endpoint only: code
+  // is 1 if the process decides from now on; exchange is then the needs of its policy (see
+  // Host::attach()).
+  trunk,
+  gave_up,  // endpoint only; payload: archived GaveUp
   // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...
   // needs that the compartment's plugin most recently reported; payload: the compartment's name.
   telemetry_wants,
@@ -102,11 +105,12 @@ void archive(Ar &ar, GaveUp &v) {
 struct Ready {
   std::vector<std::string> in_force, missing;  // isolation features
   std::uint32_t telemetry = 0;                 // the BH_TELEMETRY_... needs of a telemetry plugin
+  std::uint32_t policy = 0;                    // the BH_POLICY_... needs of a policy
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
-  auto &[in_force, missing, telemetry] = v;
-  ar(in_force, missing, telemetry);
+  auto &[in_force, missing, telemetry, policy] = v;
+  ar(in_force, missing, telemetry, policy);
 }
 
 // A log line on log_fd. Its packet begins with log_mark. A packet without log_mark is plain text

@@ -131,6 +131,12 @@ void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
   stub_->attach(std::move(trunk), std::move(on_lost));
 }
 
+std::uint32_t PluginHost::policy_needs() const {
+  if (policy_stub_ == nullptr) return 0;
+  const auto &plugin = plugins_.front();
+  return plugin.policy == nullptr ? 0 : plugin.policy->needs(plugin.self);
+}
+
 std::uint32_t PluginHost::telemetry_needs() const {
   return telemetry_stub_ == nullptr ? 0 : telemetry_stub_->needs();
 }

@@ -50,6 +50,8 @@ class PluginHost {
   // Returns the BH_TELEMETRY_... needs of the telemetry plugin, or 0 if there is none or it has
   // failed.
   std::uint32_t telemetry_needs() const;
+  // Returns the BH_POLICY_... needs of the policy, or 0 if there is none or it has failed.
+  std::uint32_t policy_needs() const;
 
  private:
   struct Part : PluginPart {

@@ -209,8 +209,9 @@ Result<ApplyReport> HostImpl::apply(Profile next, std::map<std::string, RemoteUs
   return report;
 }
 
-void HostImpl::attach(const std::string &compartment, OwnedFd trunk) {
-  if (!core_.stopped) remote_.attach(compartment, std::move(trunk));
+void HostImpl::attach(const std::string &compartment, OwnedFd trunk,
+                      std::optional<std::uint32_t> policy_needs) {
+  if (!core_.stopped) remote_.attach(compartment, std::move(trunk), policy_needs);
 }
 
 void HostImpl::give_up(const std::string &compartment, const std::string &reason) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,8 @@ class HostImpl final : public Host {
   Result<ApplyReport> apply(Profile next) override;
   Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) override;
   bool drained() const override { return core_.drained(); }
-  void attach(const std::string &compartment, OwnedFd trunk) override;
+  void attach(const std::string &compartment, OwnedFd trunk,
+              std::optional<std::uint32_t> policy_needs) override;
   void give_up(const std::string &compartment, const std::string &reason) override;
   void telemetry_wants(const std::string &compartment, std::uint32_t needs) override;
   ApprovalList approvals(std::uint64_t watch_ms) override;

@@ -71,9 +71,11 @@ link::TelemetryClientStub *RemotePlugins::find_telemetry(const std::string &comp
   return nullptr;
 }
 
-void RemotePlugins::attach(const std::string &compartment, OwnedFd trunk) {
-  if (link::PolicyClientStub *policy = find_policy(compartment))
-    return policy->attach(std::move(trunk));
+void RemotePlugins::attach(const std::string &compartment, OwnedFd trunk,
+                           std::optional<std::uint32_t> policy_needs) {
+  if (link::PolicyClientStub *policy = find_policy(compartment)) {
+    return policy->attach(std::move(trunk), policy_needs);
+  }
   if (link::TelemetryClientStub *telemetry = find_telemetry(compartment)) {
     return telemetry->attach(std::move(trunk));
   }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,8 @@ class RemotePlugins final : private link::ClientStubEvents {
   bool connect_upstream(Upstream &upstream, bool tools);
   // Connects to a compartment's process after the process has been started or restarted; see
   // Host::attach().
-  void attach(const std::string &compartment, OwnedFd trunk);
+  void attach(const std::string &compartment, OwnedFd trunk,
+              std::optional<std::uint32_t> policy_needs);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
   // Returns the state of a plugin in a compartment, as text for the status.

@@ -56,10 +56,13 @@ std::unique_ptr<Channel> PolicyClientStub::channel_to(OwnedFd trunk) {
                                    limits_.write_queue_bytes + max_head_bytes, false);
 }
 
-void PolicyClientStub::attach(OwnedFd trunk) {
+void PolicyClientStub::attach(OwnedFd trunk, std::optional<std::uint32_t> needs) {
   if (ready_ && failure_.empty()) {
     next_ = channel_to(std::move(trunk));
-    return;
+    if (!needs) return;
+    use_next();
+    needs_ = *needs;
+    return events_.policy_changed();
   }
   if (trunk_ != nullptr) lost(*trunk_, "it was replaced");
   failure_.clear();
@@ -196,7 +199,8 @@ void PolicyClientStub::on_frame(Channel &channel, const Frame &frame, std::strin
 
 // Handles what a process reports about itself. Reports of a process that was replaced are ignored.
 void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::string_view payload) {
-  if (&channel == next_.get() && frame.kind != FrameKind::policy_changed) use_next();
+  const bool is_next = &channel == next_.get() && frame.kind != FrameKind::policy_changed;
+  if (is_next) use_next();
   if (&channel != trunk_.get()) return;
   if (frame.kind == plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
@@ -206,6 +210,7 @@ void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::strin
     return refuse_sent(trunk_.get(), failure_);
   }
   if (frame.kind == policy_needs) {
+    if (!is_next && ready_ && frame.code == needs_) return;  // attach() has used them already
     needs_ = frame.code;
     ready_ = true;
     send_held();

@@ -5,9 +5,10 @@
 // queued; after a process was lost, they are rejected until the next attach(). If a request times
 // out and the process has not even acknowledged it, the process is reported as unresponsive.
 //
-// If a second process is attached while the first one decides (hot swap), the first one receives
-// all requests until the second one has reported its needs. Each request goes to one process, which
-// also answers it.
+// If a second process is attached while the first one decides, each request goes to one process,
+// which also answers it. In a hot swap, the first process receives all requests until the second
+// one has reported its needs. In a reload, it receives no more requests, because its rules are not
+// those of the profile.
 //
 // Owned by the Host. All functions must be called on the reactor thread.
 #pragma once
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,8 +51,8 @@ class PolicyClientStub {
   PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
   // Connects to a process that has been started. It replaces the current process when it has
-  // reported the policy's needs.
-  void attach(OwnedFd trunk);
+  // reported the policy's needs or, if `needs` has a value, at once.
+  void attach(OwnedFd trunk, std::optional<std::uint32_t> needs = {});
   // Must be called if the process will not be restarted. Requests are rejected with `reason` until
   // the next attach().
   void give_up(std::string reason);

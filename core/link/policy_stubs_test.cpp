@@ -174,6 +174,55 @@ TEST_CASE("client stub: the next process receives requests once it has reported 
   CHECK(w.heard.ended.empty());
 }
 
+TEST_CASE("client stub: a process whose needs are known receives all further requests at once") {
+  ClientStubWorld w;
+  w.ready();
+  Peer second;
+  constexpr std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+  REQUIRE(w.decide(1) == BH_PENDING);
+  w.client.attach(second.open(*w.reactor), needs);
+  CHECK(w.heard.said.size() == 1);
+  CHECK(w.heard.said.at(0).what == "changed");
+  CHECK(w.table.needs(&w.client) == needs);
+  REQUIRE(w.decide(2) == BH_PENDING);
+  REQUIRE(w.until([&] { return w.peer.got.size() == 2 && second.got.size() == 1; }));
+  CHECK(w.peer.got[0].frame.exchange == 1);
+  CHECK(w.peer.got[1].frame.kind == policy_end);
+  CHECK(second.got[0].frame.exchange == 2);
+  // The process also reports its needs; they are known already.
+  second.send(policy_needs, 0, needs);
+  w.turn();
+  CHECK(w.heard.said.size() == 1);
+
+  // The first process still answers what it has received.
+  w.heard.said.clear();
+  w.peer.verdict(1, BH_VERDICT_BLOCK);
+  w.peer.verdict(2, BH_VERDICT_ALLOW);
+  second.verdict(2, BH_VERDICT_BLOCK);
+  REQUIRE(w.until([&] { return w.heard.said.size() == 2; }));
+  for (const Heard::Said &said : w.heard.said) CHECK(said.code == BH_VERDICT_BLOCK);
+  CHECK(w.heard.ended.empty());
+}
+
+TEST_CASE("client stub: if a process that has taken over at once fails, no process decides") {
+  ClientStubWorld w;
+  w.ready();
+  Peer second;
+  REQUIRE(w.decide(1) == BH_PENDING);
+  w.client.attach(second.open(*w.reactor), BH_POLICY_DECIDES);
+  REQUIRE(w.decide(2) == BH_PENDING);
+  w.heard.said.clear();
+  second.channel.reset();
+  REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
+  REQUIRE(w.heard.said.size() == 1);
+  CHECK(w.heard.said[0].what == "refused");
+  CHECK(w.heard.said[0].number == 2);
+  CHECK(w.decide(3) == BH_E_UNAVAILABLE);
+  w.peer.verdict(1, BH_VERDICT_BLOCK);
+  REQUIRE(w.until([&] { return w.heard.said.size() == 2; }));
+  CHECK(w.heard.said[1].what == "decided");
+}
+
 TEST_CASE("client stub: if the next process fails before it is ready, the current one decides") {
   ClientStubWorld w;
   w.ready();

@@ -278,6 +278,10 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
+    if (other->at_once) {
+      frame.code = 1;
+      frame.exchange = other->enforced.policy;
+    }
     // If a frame cannot be sent, the process is not reading its frames, so it is killed and
     // restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
@@ -313,7 +317,8 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
-    if (child->ready && !child->leaving && !stopping_) ::kill(child->pid, SIGKILL);
+    const bool serves = child->ready && !child->leaving && child->replaces == nullptr;
+    if (serves && !stopping_) ::kill(child->pid, SIGKILL);
   }
 }
 
@@ -332,8 +337,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       child.telemetry = child.enforced.telemetry;
       if (child.replaced) return;  // stopped before it was ready; a new process follows
       child.strict = false;
-      if (child.replaces != nullptr) put_into_use(child);
       on_awaited(child, {});
+      if (child.slice.router) send_apply();  // in case it waits for the endpoint
       return check_all_ready();
     case control::failed:
       child.failure = std::string(payload.substr(0, control::max_log_bytes));
@@ -403,11 +408,12 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     notify_status();
     refuse_approvals();
-    // A swap continues: whether it succeeds depends on the candidate.
-    if (!has_candidate()) {
+    if (apply_timer_ != 0) {
       finish_apply(fail(BH_E_UNAVAILABLE,
                         "the endpoint process exited during the reload and is being restarted with "
                         "the new profile"));
+    } else {
+      send_apply();
     }
   }
   child.pidfd.reset();

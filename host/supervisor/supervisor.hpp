@@ -74,6 +74,8 @@ class Supervisor {
   static constexpr std::uint64_t max_swap_ms = 5'000;    // the same for a swapped plugin
   // To stop, a process is given this much time in addition to a multiple of shutdown_grace_ms.
   static constexpr std::uint64_t stop_margin_ms = 2'000;
+  // Limit for the former processes of a policy that still have requests to answer.
+  static constexpr std::ptrdiff_t max_leaving_policies = 3;
   // A process that has run for at least this long before it exits is restarted without a delay.
   static constexpr std::uint64_t steady_ms = 10'000;
 
@@ -101,8 +103,10 @@ class Supervisor {
   // endpoint applies its profile (see Host::apply).
   //
   // While a replaced process finishes its calls, its replacement may already run; see
-  // may_run_beside(). `done` is called once with the report. If another change is in progress, or
-  // the gateway is starting or stopping, `done` receives BH_E_LIMIT.
+  // may_run_beside(). Changed policies are put into use together, when all of them are ready; until
+  // then, and if one of them fails, the former ones decide. `done` is called once with the report.
+  // If another change is in progress, or the gateway is starting or stopping, `done` receives
+  // BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
   // stopped. The caller must then apply the slices of the former profile again, with
@@ -166,6 +170,8 @@ class Supervisor {
   void start_candidate(Child &child, Slice next);
   void put_into_use(Child &candidate);
   void drop(Child &candidate, const std::string &reason);
+  void reject(const std::string &reason);
+  void use_endpoint_slice();
   void remove_ended();
   void restart_if_wanted(Child &child, bool was_retired);
   void on_settings_taken(Child &child, std::uint64_t number);
@@ -192,6 +198,7 @@ class Supervisor {
   void stop_all();
   void stop_others();
   bool has_instance(const Child &child, const std::string &instance) const;
+  static bool has_instance(const Slice &endpoint, const Child &child, const std::string &instance);
   bool signs(const Child &child, const std::string &instance) const;
   Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
                                     std::string_view payload);
@@ -213,6 +220,7 @@ class Supervisor {
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
+  std::unique_ptr<Slice> next_endpoint_;          // until the change is sent to the endpoint
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
   std::vector<std::string> socket_files_;
   DialRules dial_rules_;

@@ -29,18 +29,16 @@ ServerSettings settings_of(const Slice &slice) {
   return {slice.definitions, slice.profile.own_paths, slice.profile.programs};
 }
 
-// Policies may run twice only in a swap. A reload reports a changed configuration when it is in
-// force, so the process with the former one must have ended.
-bool may_run_twice(const SlicePlugin &plugin, ApplyMode mode) {
+bool may_run_twice(const SlicePlugin &plugin) {
   const bool kind = plugin.kind == PluginKind::tools || plugin.kind == PluginKind::service ||
-                    (plugin.kind == PluginKind::policy && mode == ApplyMode::swap);
+                    plugin.kind == PluginKind::policy;
   return kind && !plugin.use.file.exclusive;
 }
 
-bool may_run_twice(const Slice &slice, ApplyMode mode) {
+bool may_run_twice(const Slice &slice) {
   return !slice.router && !slice.service &&
          std::all_of(slice.plugins.begin(), slice.plugins.end(),
-                     [&](const SlicePlugin &plugin) { return may_run_twice(plugin, mode); });
+                     [](const SlicePlugin &plugin) { return may_run_twice(plugin); });
 }
 
 bool is_policy(const Slice &slice) {
@@ -95,15 +93,17 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
   const bool same = !new_views && same_plugins(child.slice, slice);
   const bool swapped = !same && mode_ == ApplyMode::swap && !child.slice.router;
-  if (swapped && may_run_beside(child, slice)) return start_candidate(child, std::move(slice));
-  if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
+  if (!same && may_run_beside(child, slice)) {
+    if (swapped || is_policy(slice)) return start_candidate(child, std::move(slice));
+    return start_beside(child, std::move(slice));
+  }
+  if (child.slice.router) {
+    next_endpoint_ = std::make_unique<Slice>(std::move(slice));
+    return;
+  }
   const bool other_settings = settings_of(child.slice) != settings_of(slice);
   child.slice = std::move(slice);
   if (!same) child.telemetry = 0;  // the requirements of the new plugins are not known yet
-  if (child.slice.router) {
-    pins_->set_profile(child.slice.profile);
-    return lists_->set_profile(child.slice.profile);
-  }
   // Changed policies must take effect before the endpoint applies its part of the new profile.
   child.awaited = swapped || (!same && is_policy(child.slice));
   child.strict = swapped;
@@ -126,14 +126,15 @@ void Supervisor::apply_to(Child &child, Slice slice) {
 }
 
 // Returns true if a new process may run while the process of `child` drains. A compartment may have
-// at most two processes, and only if all of its plugins are tools or services (in a swap, also
-// policies) that are not exclusive.
+// at most two processes (with a policy, 1 + max_leaving_policies), and only if all of its plugins
+// are tools, services or policies that are not exclusive.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
-  const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
+  const auto leaving = std::count_if(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
   });
-  return !left && child.running() && child.ready && !child.ending &&
-         may_run_twice(child.slice, mode_) && may_run_twice(next, mode_);
+  const bool room = leaving < (is_policy(next) ? max_leaving_policies : 1);
+  return room && child.running() && child.ready && !child.ending && may_run_twice(child.slice) &&
+         may_run_twice(next);
 }
 
 // Starts a new process that receives all new calls. The process of `child` only finishes its
@@ -168,20 +169,23 @@ bool Supervisor::has_candidate() const {
                      [](const auto &child) { return child->replaces != nullptr; });
 }
 
-// Returns the slice with all swapped plugins required; see Child::strict.
+// Returns the slice with all policies and swapped plugins required; see Child::strict.
 Slice Supervisor::strict(Slice slice) {
   for (SlicePlugin &plugin : slice.plugins) {
-    if (!plugin.use.file.path.empty()) plugin.use.required = true;
+    if (plugin.kind == PluginKind::policy || !plugin.use.file.path.empty()) {
+      plugin.use.required = true;
+    }
   }
   return slice;
 }
 
-// Starts a process that replaces the one of `child` when it is ready.
+// Starts a process that replaces the one of `child` when it and all other candidates are ready.
 void Supervisor::start_candidate(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
   made.replaces = &child;
   made.awaited = made.strict = true;
+  made.at_once = mode_ != ApplyMode::swap;
   auto started = start(made);
   if (started) return;
   made.failure = started.error().text;
@@ -192,24 +196,38 @@ void Supervisor::start_candidate(Child &child, Slice next) {
                                      }));
 }
 
-// Called when the process of `candidate` is ready. From now on, it receives the calls.
+// From now on, the process of `candidate` receives the calls.
 void Supervisor::put_into_use(Child &candidate) {
   Child &former = *std::exchange(candidate.replaces, nullptr);
   former.leaving = true;
   former.wanted = false;
   reactor_->timer_cancel(std::exchange(former.timer, 0));
-  log(LogLevel::info, candidate.slice.name, "a new version of a plugin is in use");
+  log(LogLevel::info, candidate.slice.name,
+      candidate.at_once ? "the changed plugins are in use" : "a new version of a plugin is in use");
   join(candidate);
   end(former, true);
 }
 
-// Called when the process of `candidate` has exited before it was ready.
+// Called when the process of `candidate` has exited before it was put into use. No candidate is put
+// into use.
 void Supervisor::drop(Child &candidate, const std::string &reason) {
-  log(LogLevel::warn, candidate.slice.name, "the new version was not put into use: " + reason);
-  candidate.replaces = nullptr;
-  candidate.wanted = candidate.awaited = false;
-  candidate.leaving = true;
-  finish_apply(fail(BH_E_INVALID, "the new version was not put into use: " + reason));
+  const std::string text =
+      (candidate.at_once ? "" : "the new version was not put into use: ") + reason;
+  log(LogLevel::warn, candidate.slice.name, text);
+  reject(text);
+}
+
+// Finishes the change without putting the candidates into use.
+void Supervisor::reject(const std::string &reason) {
+  for (const auto &child : children_) {
+    child->awaited = false;
+    if (std::exchange(child->replaces, nullptr) == nullptr) continue;
+    child->wanted = false;
+    child->leaving = true;
+    reactor_->timer_cancel(std::exchange(child->timer, 0));
+    end(*child);
+  }
+  finish_apply(fail(BH_E_INVALID, reason));
 }
 
 void Supervisor::remove_ended() {
@@ -246,18 +264,33 @@ void Supervisor::on_settings_taken(Child &child, std::uint64_t number) {
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
-  for (const auto &other : children_) other->awaited = false;
-  finish_apply(fail(BH_E_INVALID, failure));
+  reject(failure);
 }
 
-// Sends the endpoint its part of the reload once the running compartments have acknowledged their
-// new settings and the changed policies are ready.
+// Puts the new profile into use for the endpoint: for the process that runs, if it is sent to it,
+// and for the next one.
+void Supervisor::use_endpoint_slice() {
+  if (next_endpoint_ == nullptr) return;
+  Slice &slice = children_.front()->slice;
+  next_endpoint_->epoch = slice.epoch;
+  slice = std::move(*std::exchange(next_endpoint_, nullptr));
+  pins_->set_profile(slice.profile);
+  lists_->set_profile(slice.profile);
+}
+
+// Once the running compartments have acknowledged their new settings and the changed policies are
+// ready, puts these policies into use and sends the endpoint its part of the reload.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->settings_asked != 0 || child->awaited;
   });
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
+  if (endpoint.running() && !endpoint.ready) return;  // called again when it is ready or has exited
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i]->replaces != nullptr) put_into_use(*children_[i]);
+  }
+  use_endpoint_slice();
   if (!endpoint.running()) {
     return finish_apply(
         fail(BH_E_UNAVAILABLE, "the endpoint is being restarted and will use the new profile"));
@@ -292,6 +325,7 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));
+  next_endpoint_.reset();  // still set if the endpoint did not receive it
   const bool rejected =
       !result && result.error().code == BH_E_INVALID && mode_ != ApplyMode::restore;
   for (const auto &child : children_) {

@@ -109,15 +109,21 @@ void Supervisor::create_writers() {
   PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.on_stored = [this](std::vector<ToolPin> pins) {
-    children_.front()->slice.profile.pinned = std::move(pins);  // for the next endpoint process
+    // For the next endpoint process.
+    if (next_endpoint_ != nullptr) next_endpoint_->profile.pinned = pins;
+    children_.front()->slice.profile.pinned = std::move(pins);
   };
   pins_ = std::make_unique<PinWriter>(*reactor_, state_dir_, std::move(hooks));
   pins_->set_profile(children_.front()->slice.profile);
   ListWriter::Hooks list_hooks;
   list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
   list_hooks.on_stored = [this](const std::string &server, const KeptLists &lists) {
-    for (ServerDef &def : children_.front()->slice.profile.servers) {
-      if (def.name == server) def.kept = lists;  // for the next endpoint process
+    // For the next endpoint process.
+    for (Slice *slice : {&children_.front()->slice, next_endpoint_.get()}) {
+      if (slice == nullptr) continue;
+      for (ServerDef &def : slice->profile.servers) {
+        if (def.name == server) def.kept = lists;
+      }
     }
   };
   lists_ = std::make_unique<ListWriter>(*reactor_, state_dir_, std::move(list_hooks));
@@ -171,9 +177,16 @@ void Supervisor::SecretJob::work() {
 
 // Returns true if the instance is a plugin of this compartment, which may therefore use its
 // secrets. Instances of different kinds may have the same name: a tools plugin "http" must not use
-// the secrets of the transport "http".
+// the secrets of the transport "http". During a reload, the compartment may already have plugins of
+// the new profile.
 bool Supervisor::has_instance(const Child &child, const std::string &instance) const {
-  const Slice &endpoint = children_.front()->slice;
+  if (has_instance(children_.front()->slice, child, instance)) return true;
+  return next_endpoint_ != nullptr && !child.slice.router &&
+         has_instance(*next_endpoint_, child, instance);
+}
+
+bool Supervisor::has_instance(const Slice &endpoint, const Child &child,
+                              const std::string &instance) {
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
   const auto has = [&](const std::vector<PluginUse> &uses) {
     return std::any_of(uses.begin(), uses.end(), is);

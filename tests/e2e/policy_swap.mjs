@@ -1,7 +1,8 @@
-// Tests `plugin swap` and `plugin rollback` for policies in compartments of their own: the version
-// that has received a call also decides it, no call is left undecided, and a version that does not
-// work is never put into use.
-import { copyFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+// Tests replacing policies in compartments of their own, by `plugin swap`, `plugin rollback` and
+// `reload`: the process that has received a call also decides it, no call is left undecided, and a
+// version or a configuration that does not work is never put into use.
+import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { assert, build, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -21,8 +22,8 @@ const policy = (t, folder, name) => install(t.path(`${folder}/held-policy.so`), 
 const tools = (t) => install(t.path('tools/held.so'), 'held', 'held-one.so', 'bh.tools/1', 'one');
 
 // Two policies decide each call, one after the other, unless `second` is null. The first is swapped.
-const guarded = async (t, { second = {} } = {}) => {
-  const policies = { guard: { plugin: policy(t, 'guard', 'one') } };
+const guarded = async (t, { first = {}, second = {} } = {}) => {
+  const policies = { guard: { plugin: policy(t, 'guard', 'one'), ...first } };
   if (second !== null) policies.other = { plugin: policy(t, 'other', 'one'), ...second };
   const limits = { drain_ms: 60_000, plugin_init_ms: 1_000, policy_timeout_ms: 30_000 };
   const gateway = await t.gateway({ limits, policies, tools: { mine: { plugin: tools(t) } }, telemetry: { records: { plugin: 'telemetry-sqlite' } } });
@@ -31,8 +32,38 @@ const guarded = async (t, { second = {} } = {}) => {
   return { gateway, client, plugin: (...words) => runProgram(t, ['plugin', ...words], { env: gateway.env(), cwd: gateway.dir }) };
 };
 const processesOf = async (gateway, name) => (await statusOf(gateway)).compartments.filter((one) => one.name === name && one.pid > 0);
+function write(gateway, change) {
+  const path = gateway.config;
+  const profile = JSON.parse(readFileSync(path, 'utf8'));
+  change(profile);
+  writeFileSync(path, JSON.stringify(profile));
+}
+// Changes the configurations of policies in the profile ({name: text to say}) and reloads it.
+function reload(t, gateway, configurations) {
+  write(gateway, (profile) => {
+    for (const [name, say] of Object.entries(configurations)) profile.policies[name].config = { say };
+  });
+  return runProgram(t, ['reload'], { env: gateway.env() });
+}
+// Calls tools with 8 clients until `stop` of the result is called, which returns the failures and the number of calls.
+async function load(t, gateway, client) {
+  const clients = [client, ...await Promise.all(Array.from({ length: 7 }, () => t.http(gateway)))];
+  const failures = [];
+  const state = { calls: 0, over: false };
+  const loads = clients.map(async (one, i) => {
+    for (let n = 0; !state.over; ++n) {
+      const mark = `${i}-${n}`;
+      const result = await one.tool('mine__sleep', { ms: n % 3, mark }).catch((error) => error);
+      if (result instanceof Error || result.content[0].text !== `one ${mark}`) failures.push(`${mark}: ${result.message ?? show(result)}`);
+      ++state.calls;
+    }
+  });
+  state.more = (count) => { const before = state.calls; return until('calls are made', () => state.calls > before + count); };
+  state.stop = async () => { state.over = true; await Promise.all(loads); return { failures, calls: state.calls }; };
+  return state;
+}
 const refusal = (client, tool) => client.tool(tool).then((result) => assert.fail(show(result)), (error) => error.message);
-const decider = async (client) => /decided by (\w+)/.exec(await refusal(client, 'mine__hold_large'))?.[1];
+const decider = async (client) => /decided by (\w+( \w+)?)/.exec(await refusal(client, 'mine__hold_large'))?.[1];
 const marks = (t, gateway) => {
   const done = runProgram(t, ['inspect', '--json', "SELECT detail FROM audit_marks WHERE kind = 'plugin' ORDER BY id"], { env: gateway.env() });
   assert.equal(done.code, 0, show(done));
@@ -85,31 +116,87 @@ test('with several policies, a rejection by the old version is final', async (t)
 
 test('no call is left undecided while a policy is swapped under load', async (t) => {
   const { gateway, client, plugin } = await guarded(t);
-  const clients = [client, ...await Promise.all(Array.from({ length: 7 }, () => t.http(gateway)))];
-  let stop = false, calls = 0;
-  const failures = [];
-  const loads = clients.map(async (one, i) => {
-    for (let n = 0; !stop; ++n) {
-      const mark = `${i}-${n}`;
-      const result = await one.tool('mine__sleep', { ms: n % 3, mark }).catch((error) => error);
-      if (result instanceof Error || result.content[0].text !== `one ${mark}`) failures.push(`${mark}: ${result.message ?? show(result)}`);
-      ++calls;
-    }
-  });
+  const clients = await load(t, gateway, client);
   const files = { one: policy(t, 'v1', 'one'), two: policy(t, 'v2', 'two') };
   for (let i = 0; i < 10; ++i) {
     const name = i % 2 === 0 ? 'two' : 'one';
     // A version can be replaced when the one before it has exited.
     await until('the swap is possible', () => plugin('swap', 'guard', files[name]).code === 0, 30_000);
-    const before = calls;
-    await until('calls are made', () => calls > before + 20);
+    await clients.more(20);
   }
-  stop = true;
-  await Promise.all(loads);
+  const { failures, calls } = await clients.stop();
   assert.deepEqual(failures.slice(0, 5), []);
   assert.equal(await decider(client), 'one');
   assert.ok(calls > 200);
 }, { timeout: 120_000 });
+
+test('no call is rejected or left undecided while configurations of policies are reloaded under load', async (t) => {
+  const { gateway, client } = await guarded(t);
+  const clients = await load(t, gateway, client);
+  for (let i = 0; i < 8; ++i) {
+    const done = reload(t, gateway, { guard: `g${i}`, other: `o${i % 3 === 2 ? i - 1 : i}` }); // one or both are changed
+    assert.equal(done.code, 0, show(done));
+    // The answer of `reload` means that the former configuration decides no more.
+    assert.equal(await decider(client), `one g${i}`);
+    await clients.more(20);
+    const rejected = reload(t, gateway, { guard: 'never', other: 'fail' });
+    assert.equal(rejected.code, 1, show(rejected));
+    assert.match(rejected.stdout + rejected.stderr, /the configuration says fail/);
+    assert.equal(await decider(client), `one g${i}`, 'no policy has the rejected profile');
+    await clients.more(20);
+  }
+  const { failures, calls } = await clients.stop();
+  assert.deepEqual(failures.slice(0, 5), []);
+  assert.ok(calls > 300);
+  await until('the former processes have exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1 && (await processesOf(gateway, 'policy.other')).length === 1);
+}, { timeout: 120_000 });
+
+test('a call that a policy decides during a reload is decided by the process that has received it', async (t) => {
+  const { gateway, client } = await guarded(t, { second: null });
+  const [old] = await processesOf(gateway, 'policy.guard');
+  const held = refusal(client, 'mine__hold');
+  await until('a call waits', async () => (await statusOf(gateway)).in_flight === 1);
+  for (const say of ['again', 'more']) {
+    const done = reload(t, gateway, { guard: say });
+    assert.equal(done.code, 0, show(done));
+    assert.equal(await decider(client), `one ${say}`);
+  }
+  const states = (await processesOf(gateway, 'policy.guard')).map((one) => one.state);
+  assert.ok(states.includes('draining') && states.includes('running'), show(states));
+  process.kill(old.pid, 'SIGUSR1');
+  assert.match(await held, /held by one/);
+  await until('the old process has exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1);
+  assert.equal(await decider(client), 'one more');
+});
+
+test('an endpoint that exits during a reload does not use the new profile with the former policies', async (t) => {
+  const { gateway, client } = await guarded(t, { second: null });
+  const [endpoint] = await processesOf(gateway, 'endpoint');
+  const { socket } = await statusOf(gateway);
+  write(gateway, (profile) => {
+    profile.policies.guard.config = { say: 'slowly' };
+    profile.tools.more = profile.tools.mine;
+  });
+  let status;
+  const reloading = new Promise((done, failed) => {
+    request({ socketPath: socket, method: 'POST', path: '/reload-config' }, (answer) => done(answer.resume().statusCode)).on('error', failed).end();
+  }).then((code) => (status = code));
+  await until('the new process is starting', async () => (await processesOf(gateway, 'policy.guard')).length === 2);
+  process.kill(endpoint.pid, 'SIGKILL');
+  let before = 0;
+  while (status === undefined) {
+    const names = await client.toolNames().catch(() => undefined);
+    const decided = await decider(client).catch(() => undefined);
+    if (names === undefined || decided === undefined) continue;
+    if (names.includes('more__which')) assert.equal(decided, 'one slowly');
+    if (decided === 'one') ++before;
+  }
+  assert.ok(before > 0, 'the new endpoint process works with the former profile');
+  assert.equal(await reloading, 200);
+  assert.equal(await decider(client), 'one slowly');
+  assert.ok((await client.toolNames()).includes('more__which'));
+  assert.notEqual((await processesOf(gateway, 'endpoint'))[0].pid, endpoint.pid);
+});
 
 for (const [name, reason] of Object.entries({ fails: /no such rule book/, crashes: /SIGABRT|exited/ }))
   test(`a policy that ${name} is not put into use, and the old one keeps deciding`, async (t) => {

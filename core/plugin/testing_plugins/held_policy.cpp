@@ -2,15 +2,19 @@
 // of the tool: `sleep` is allowed after 20 ms, `hold_large` is blocked, `hold` is blocked after the
 // process has received SIGUSR1, and other tools are allowed. Version "two" does not list
 // `hold_secret`. Version "fails" returns an error from start, and version "crashes" aborts there.
+// The text `say` of the configuration is part of the reason for blocking `hold_large`. With "fail",
+// the configuration is rejected; with "slowly", the plugin starts after 2 s.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,12 +36,22 @@ class HeldPolicy {
 
   explicit HeldPolicy(const bh_host *host) : host_(host) {}
 
-  bh_status configure(bh_str, bh_error *error) {
+  bh_status configure(bh_str json, bh_error *error) {
+    const std::string_view config = bh::view(json);
+    constexpr std::string_view say = R"("say":")";
+    if (const std::size_t at = config.find(say); at != std::string_view::npos) {
+      const std::string_view text = config.substr(at + say.size());
+      decided_by_ += " " + std::string(text.substr(0, text.find('"')));
+    }
+    if (decided_by_.ends_with(" fail")) {
+      return bh::fail(error, BH_E_INVALID, "the configuration says fail");
+    }
     policy_ = host_.ext<bh_host_policy>(BH_EXT_HOST_POLICY);
     if (policy_ == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, "this host has no policies");
     return BH_OK;
   }
   bh_status start(bh_error *error) {
+    if (decided_by_.ends_with(" slowly")) std::this_thread::sleep_for(std::chrono::seconds(2));
     if (version == "fails") return bh::fail(error, BH_E_UNAVAILABLE, "no such rule book");
     if (version == "crashes") std::abort();
     struct sigaction action{};
@@ -62,7 +76,8 @@ class HeldPolicy {
       held_.push_back(request.exchange);
       return BH_PENDING;
     }
-    *out = name == "hold_large" ? verdict(BH_VERDICT_BLOCK, decided_by) : verdict(BH_VERDICT_ALLOW);
+    *out =
+        name == "hold_large" ? verdict(BH_VERDICT_BLOCK, decided_by_) : verdict(BH_VERDICT_ALLOW);
     return BH_OK;
   }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
@@ -74,7 +89,6 @@ class HeldPolicy {
   }
 
  private:
-  static constexpr std::string_view decided_by = "decided by " HELD_VERSION;
   static constexpr std::string_view held_by = "held by " HELD_VERSION;
 
   static bh_verdict verdict(std::uint32_t kind, std::string_view reason = {}) {
@@ -106,6 +120,7 @@ class HeldPolicy {
 
   bh::Host host_;
   const bh_host_policy *policy_ = nullptr;
+  std::string decided_by_ = "decided by " HELD_VERSION;
   std::multimap<std::uint64_t, std::uint64_t> deciding_;  // by time in ns
   std::vector<std::uint64_t> held_;
   bh_timer timer_ = 0;
