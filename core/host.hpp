@@ -34,6 +34,7 @@ struct PluginStatus {
   std::string id, plugin, path, version, state;
   std::vector<std::string> provides;
   std::uint32_t generation = 1;
+  bool swapped = false;  // the file is not the profile's; see bulkhead plugin swap
 };
 
 struct HostStatus {

@@ -289,6 +289,7 @@ class Runner final : public link::Channel::Receiver {
     listen_to_supervisor(*reactor_);
     ready_.telemetry = plugins_->telemetry_needs();
     ready_.policy = plugins_->policy_needs();
+    ready_.plugins = plugins_->running();
     report_ready();
     plugins_->on_servers_missing = [this] {
       if (channel_ != nullptr)

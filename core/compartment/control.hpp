@@ -102,15 +102,24 @@ void archive(Ar &ar, GaveUp &v) {
   ar(compartment, reason);
 }
 
+struct ReadyPlugin {
+  std::string path, version;  // of the file that runs; empty if the plugin has failed
+};
+template <class Ar>
+void archive(Ar &ar, ReadyPlugin &v) {
+  auto &[path, version] = v;
+  ar(path, version);
+}
 struct Ready {
   std::vector<std::string> in_force, missing;  // isolation features
   std::uint32_t telemetry = 0;                 // the BH_TELEMETRY_... needs of a telemetry plugin
   std::uint32_t policy = 0;                    // the BH_POLICY_... needs of a policy
+  std::vector<ReadyPlugin> plugins;            // in the order of the slice; empty: the endpoint
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
-  auto &[in_force, missing, telemetry, policy] = v;
-  ar(in_force, missing, telemetry, policy);
+  auto &[in_force, missing, telemetry, policy, plugins] = v;
+  ar(in_force, missing, telemetry, policy, plugins);
 }
 
 // A log line on log_fd. Its packet begins with log_mark. A packet without log_mark is plain text

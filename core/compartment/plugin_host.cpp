@@ -131,6 +131,18 @@ void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
   stub_->attach(std::move(trunk), std::move(on_lost));
 }
 
+std::vector<control::ReadyPlugin> PluginHost::running() const {
+  std::vector<control::ReadyPlugin> out;
+  for (const auto &part : parts_) {
+    control::ReadyPlugin &one = out.emplace_back();
+    if (part->instance == nullptr) continue;
+    const Library &library = part->instance->library();
+    one.path = part->use.file.path.empty() ? library.path() : part->use.file.path;
+    one.version = library.manifest().version;
+  }
+  return out;
+}
+
 std::uint32_t PluginHost::policy_needs() const {
   if (policy_stub_ == nullptr) return 0;
   const auto &plugin = plugins_.front();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "compartment/control.hpp"
 #include "compartment/slice.hpp"
 #include "host_tables/extensions.hpp"
 #include "host_tables/table_set.hpp"
@@ -50,6 +51,7 @@ class PluginHost {
   // Returns the BH_TELEMETRY_... needs of the telemetry plugin, or 0 if there is none or it has
   // failed.
   std::uint32_t telemetry_needs() const;
+  std::vector<control::ReadyPlugin> running() const;
   // Returns the BH_POLICY_... needs of the policy, or 0 if there is none or it has failed.
   std::uint32_t policy_needs() const;
 

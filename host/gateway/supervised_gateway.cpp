@@ -125,7 +125,7 @@ class SupervisedGateway {
     backend.status = [this](std::function<void(const ServiceStatus &)> done) {
       supervisor_->ask_status([this, done = std::move(done)] {
         ServiceStatus status{front_.process_facts(socket_ == nullptr ? "" : socket_->path()),
-                             supervisor_->status()};
+                             supervisor_->complete_status()};
         status.process.compartments = supervisor_->compartments();
         done(status);
       });

@@ -34,6 +34,7 @@ void add_plugins(Writer &out, const std::vector<PluginStatus> &plugins) {
     out.begin_object().member("id", plugin.id).member("plugin", plugin.plugin);
     out.member("version", plugin.version).member("state", plugin.state);
     out.member("path", plugin.path).member("generation", plugin.generation);
+    out.member("swapped", plugin.swapped);
     out.member("provides", plugin.provides).end_object();
   }
   out.end_array();
@@ -237,6 +238,29 @@ std::string missing_lines(std::string_view json) {
   return out;
 }
 
+std::string plugin_table(std::string_view json) {
+  Table table({"PLUGIN", "VERSION", "STATE", "FILE"});
+  each(mcp::member(json, "plugins"), [&](std::string_view item) {
+    std::string version = member_shown(item, "version");
+    if (mcp::member(item, "swapped") == "true") version += " (swapped)";
+    const std::string path = member_shown(item, "path");
+    table.add({member_shown(item, "id"), version, first_line(member_shown(item, "state"), 60),
+               path.empty() ? member_shown(item, "plugin") : path});
+  });
+  return table.empty() ? "" : table.str("  ");
+}
+
+// Returns a line for each plugin whose file is not the profile's. Used without --verbose.
+std::string swapped_lines(std::string_view json) {
+  std::string out;
+  each(mcp::member(json, "plugins"), [&](std::string_view item) {
+    if (mcp::member(item, "swapped") != "true") return;
+    out += "  plugin " + member_shown(item, "id") + ": swapped, version " +
+           member_shown(item, "version") + "\n";
+  });
+  return out;
+}
+
 // Returns a line for each compartment that is not running. Used without --verbose.
 std::string stopped_lines(std::string_view json) {
   std::string out;
@@ -328,9 +352,9 @@ bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
   *out += server_table(servers_of(json), "  ") + client_table(json);
   const std::string missing = missing_lines(json);
   if (verbose) {
-    *out += compartment_table(json) + missing;
+    *out += plugin_table(json) + compartment_table(json) + missing;
   } else {
-    *out += stopped_lines(json);
+    *out += swapped_lines(json) + stopped_lines(json);
     if (!missing.empty()) {
       *out += "  some restrictions are not enforced: see `bulkhead status --verbose`\n";
     }

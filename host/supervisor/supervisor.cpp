@@ -40,7 +40,9 @@ std::uint64_t jitter(std::uint64_t ms) {
 bool parse_ready(std::string_view payload, control::Ready *out) {
   control::Ready said;
   if (payload.size() > control::max_ready_bytes || !from_bytes(payload, &said)) return false;
-  if (std::max(said.in_force.size(), said.missing.size()) > control::max_ready_parts) return false;
+  for (const std::size_t parts : {said.in_force.size(), said.missing.size(), said.plugins.size()}) {
+    if (parts > control::max_ready_parts) return false;
+  }
   *out = std::move(said);
   return true;
 }

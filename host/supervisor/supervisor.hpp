@@ -118,6 +118,8 @@ class Supervisor {
   // Returns the endpoint's last report on servers and plugins. The endpoint sends a report whenever
   // a state changes.
   const HostStatus &status() const noexcept { return status_; }
+  // The same, with the files and versions of the plugins that run in other processes.
+  HostStatus complete_status() const;
   // Requests a new report from the endpoint and calls `done` once status() returns that report.
   // `done` is called after max_status_ms at the latest, and immediately if the endpoint is not
   // ready.

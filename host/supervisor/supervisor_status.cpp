@@ -74,6 +74,24 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
   return out;
 }
 
+HostStatus Supervisor::complete_status() const {
+  HostStatus out = status_;
+  for (PluginStatus &one : out.plugins) {
+    for (const auto &child : children_) {
+      const std::vector<SlicePlugin> &plugins = child->slice.plugins;
+      const auto &files = child->enforced.plugins;
+      if (child->leaving || child->replaces != nullptr) continue;
+      for (std::size_t i = 0; i < plugins.size() && i < files.size(); ++i) {
+        if (plugins[i].use.id != one.id || plugins[i].use.plugin != one.plugin) continue;
+        one.path = files[i].path;
+        one.version = files[i].version;
+        one.swapped = !plugins[i].use.file.path.empty();
+      }
+    }
+  }
+  return out;
+}
+
 CompartmentStatus Supervisor::status_of(const Child &child) {
   CompartmentStatus one;
   one.name = child.slice.name;

@@ -80,6 +80,11 @@ test('a call is decided by the version that received it, and later calls by the 
   assert.equal(done.code, 0, show(done));
   assert.match(done.stdout, /: held-policy two \(sha256 [0-9a-f]{12}\) replaced one \(sha256 [0-9a-f]{12}\)/);
   await until('the new version decides', async () => (await decider(client)) === 'two');
+  const state = async () => Object.fromEntries((await statusOf(gateway)).plugins.map((one) => [one.id, [one.version, one.swapped]]));
+  assert.deepEqual([(await state()).guard, (await state()).mine], [['two', true], ['one', false]]);
+  const text = runProgram(t, ['status'], { env: gateway.env() }).stdout;
+  assert.match(text, /^  plugin guard: swapped, version two$/m);
+  assert.doesNotMatch(text, /plugin mine/);
   const now = await processesOf(gateway, 'policy.guard');
   assert.deepEqual(now.map((one) => one.state).sort(), ['draining', 'running'], show(now));
   assert.equal(now.find((one) => one.state === 'draining').pid, old.pid);
@@ -93,6 +98,8 @@ test('a call is decided by the version that received it, and later calls by the 
   const back = plugin('rollback', 'policies.guard');
   assert.equal(back.code, 0, show(back));
   await until('the former version decides', async () => (await decider(client)) === 'one');
+  const [restoredPlugin] = (await statusOf(gateway)).plugins.filter((one) => one.id === 'guard');
+  assert.equal(restoredPlugin.version, 'one');
   await until('hold_secret is listed', async () => (await client.toolNames()).includes('mine__hold_secret'));
   await until('there are two marks', () => marks(t, gateway).length === 2);
   const [swapped, restored] = marks(t, gateway);
