@@ -89,7 +89,6 @@ class PolicyWords {
   bh_status observe(const bh_policy_request &, bh_str result, bh_verdict *out, bh_error *) {
     return judge(bh::view(result), out);
   }
-  bh_status filter(const bh_policy_request &) { return BH_OK; }
 
  private:
   bh_status judge(std::string_view text, bh_verdict *out) {

@@ -73,7 +73,6 @@ class PolicyHttp {
                     bh_error *error) {
     return ask(request, true, bh::view(result), out, error);
   }
-  bh_status filter(const bh_policy_request &) { return BH_OK; }
 
  private:
   struct Open {

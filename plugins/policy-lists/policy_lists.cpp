@@ -50,10 +50,6 @@ class PolicyLists {
       out->flags = decision_.permission == Permission::warn ? BH_VERDICT_WARNED : 0;
     return BH_OK;
   }
-  bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
-    out->verdict = BH_VERDICT_ALLOW;
-    return BH_OK;
-  }
   bh_status filter(const bh_policy_request &request) {
     return judge(request).permission == Permission::block ? BH_E_DENIED : BH_OK;
   }

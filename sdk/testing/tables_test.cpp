@@ -51,15 +51,35 @@ class Thrower {
   void call_cancel(bh_call) { thrown(); }
 };
 
-struct Made {
-  Made() {
-    const bh_entry *entry = bh::detail::Entry<Thrower>::entry();
-    REQUIRE(entry->create("thrower", fake.host(), &plugin, nullptr) == BH_OK);
+class DecidesOnly {
+ public:
+  static constexpr bh::Info info{.id = "decides-only",
+                                 .name = "Decides only",
+                                 .version = "1",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_POLICY}};
+  explicit DecidesOnly(const bh_host *) {}
+  bh_status configure(bh_str, bh_error *) { return BH_OK; }
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept {}
+  const void *get_ext(const char *) noexcept { return bh::policy_table<DecidesOnly>(); }
+
+  std::uint32_t needs() const noexcept { return BH_POLICY_DECIDES; }
+  bh_status decide(const bh_policy_request &, bh_verdict *, bh_error *) { return BH_OK; }
+};
+
+template <class P>
+struct MadeOf {
+  MadeOf() {
+    const bh_entry *entry = bh::detail::Entry<P>::entry();
+    REQUIRE(entry->create(P::info.id, fake.host(), &plugin, nullptr) == BH_OK);
   }
-  ~Made() { plugin->destroy(plugin->self); }
+  ~MadeOf() { plugin->destroy(plugin->self); }
   bh::testing::FakeHost fake;
   const bh_plugin *plugin = nullptr;
 };
+using Made = MadeOf<Thrower>;
 
 }  // namespace
 
@@ -95,6 +115,20 @@ TEST_CASE("exceptions of policy and telemetry functions are caught") {
   const bh_record *const records[] = {&record};
   CHECK(telemetry.batch(self, records, 1) == 0);  // no record was accepted, so they are sent again
   CHECK((telemetry.needs(self) & BH_TELEMETRY_BLOCKS) != 0);
+}
+
+TEST_CASE("results and items are rejected if a policy has no functions for them") {
+  const MadeOf<DecidesOnly> made;
+  void *self = made.plugin->self;
+  const bh_policy &policy = *bh::policy_table<DecidesOnly>();
+  const bh_policy_request request{};
+  bh_verdict verdict{};
+  bh_error error = bh::make_error();
+  CHECK(policy.decide(self, &request, &verdict, &error) == BH_OK);
+  CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_UNSUPPORTED);
+  CHECK(bh::text(error) == "this policy evaluates no results");
+  CHECK(policy.filter(self, &request) == BH_E_UNSUPPORTED);
+  CHECK(policy.reconfigure == nullptr);
 }
 
 TEST_CASE("exceptions of transport, connector and tools functions are caught") {

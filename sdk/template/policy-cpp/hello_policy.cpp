@@ -78,11 +78,6 @@ class HelloPolicyPlugin {
     }
     return BH_OK;
   }
-  // Called only if needs() has BH_POLICY_READS_RESULTS.
-  bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
-    out->verdict = BH_VERDICT_ALLOW;
-    return BH_OK;
-  }
   bh_status filter(const bh_policy_request &request) {
     return blocked(request) ? BH_E_DENIED : BH_OK;
   }

@@ -87,9 +87,10 @@ const bh_tools *tools_table() noexcept {
   return &table;
 }
 
-// For policy_table(), P must have needs() -> bits, decide(const bh_policy_request&, bh_verdict
-// *out, error), observe(request, result, out, error) and filter(request). reconfigure(json, error)
-// is optional. If needs() throws, all bits are set, so that no message bypasses the policy.
+// For policy_table(), P must have needs() -> bits and decide(const bh_policy_request&, bh_verdict
+// *out, error). Optional: observe(request, result, out, error), filter(request) and
+// reconfigure(json, error). If needs() throws, all bits are set, so that no message bypasses the
+// policy. If needs() has the bit of a missing function, results are rejected or items not listed.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -109,11 +110,20 @@ const bh_policy *policy_table() noexcept {
       [](void *s, const bh_policy_request *r, bh_verdict *out, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).decide(*r, out, e); });
       },
-      [](void *s, const bh_policy_request *r, bh_str result, bh_verdict *out, bh_error *e) {
-        return guarded(e, [&] { return self<P>(s).observe(*r, result, out, e); });
+      [](void *s, const bh_policy_request *r, bh_str result, bh_verdict *out,
+         bh_error *e) -> bh_status {
+        if constexpr (requires { self<P>(s).observe(*r, result, out, e); }) {
+          return guarded(e, [&] { return self<P>(s).observe(*r, result, out, e); });
+        } else {
+          return fail(e, BH_E_UNSUPPORTED, "this policy evaluates no results");
+        }
       },
-      [](void *s, const bh_policy_request *r) {
-        return guarded(nullptr, [&] { return self<P>(s).filter(*r); });
+      [](void *s, const bh_policy_request *r) -> bh_status {
+        if constexpr (requires { self<P>(s).filter(*r); }) {
+          return guarded(nullptr, [&] { return self<P>(s).filter(*r); });
+        } else {
+          return BH_E_UNSUPPORTED;
+        }
       },
       policy_reconfigure<P>()};
   return &table;
