@@ -1,7 +1,11 @@
 // Tests that the bytes of arguments and results are forwarded unchanged, with random JSON over all
-// pairs of transports. FIDELITY_SEED=N repeats a run, and FIDELITY_COUNT=N sets the number of
-// cases.
-import { assert, fake, member, run, test } from './lib.mjs';
+// pairs of transports and protocol generations. FIDELITY_SEED=N repeats a run, and FIDELITY_COUNT=N
+// sets the number of cases.
+import { fileURLToPath } from 'node:url';
+import { assert, fake, member, node, run, test } from './lib.mjs';
+import { entries } from '../fixtures/raw_json.mjs';
+import { echoResult, startRaw } from '../fixtures/raw_stateless.mjs';
+import { PREFIX, meta } from './stateless_client.mjs';
 
 const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const count = Number(process.env.FIDELITY_COUNT ?? 150);
@@ -94,6 +98,89 @@ test('bytes are unchanged over HTTP', async (t) => {
 
 test('bytes are unchanged over stdio', async (t) => {
   await all(await t.stdio(await servers(t)), TOOLS, 2);
+});
+
+// ---- clients and servers of 2026-07-28 ----------------------------------------------------------
+
+// The top-level members that the gateway may add or remove if client and server differ in their
+// generation, and the members of _meta that describe the hop.
+const OF_RESULT = ['"resultType"', '"ttlMs"', '"cacheScope"'];
+const without = (object, names) => entries(object).filter(([name]) => !names.includes(name));
+const ownMeta = (object) => entries(object).filter(([name]) => !name.startsWith(`"${PREFIX}`));
+
+async function statelessServers(t) {
+  const raw = await startRaw();
+  t.defer(() => raw.stop());
+  const script = fileURLToPath(new URL('../fixtures/raw_stateless.mjs', import.meta.url));
+  return { mcpServers: { pipe: { command: node, args: [script, 'stdio'], sandbox: 'off' }, raw: { url: raw.url } } };
+}
+const STATELESS_TOOLS = ['pipe__echo', 'raw__echo'];
+
+// Both kinds of clients over both transports. Their function resolves with the text of the result.
+async function callers(t, profile) {
+  const gateway = await t.gateway(profile);
+  const clients = { http: await t.http(gateway), stdio: await t.stdio(profile, { args: ['--own'] }) };
+  const headers = (name) => ({ headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name } });
+  const sender = (client, modern) => async (name, args, extra) => {
+    const members = modern ? `${JSON.stringify(meta()).slice(1, -1)}, ` : '';
+    const params = `{"name":"${name}" ,"_meta":{${members}"com.example/b" : ${extra}}, "arguments":${args}}`;
+    return (await client.request('tools/call', params, modern ? headers(name) : {})).resultText;
+  };
+  const modern = { http: await t.http(gateway, { initialize: false }), stdio: await t.stdio(profile, { initialize: false, args: ['--own'] }) };
+  return ['http', 'stdio'].flatMap((transport) => [
+    { transport, generation: 'with sessions', send: sender(clients[transport], false) },
+    { transport, generation: '2026-07-28', send: sender(modern[transport], true) },
+  ]);
+}
+
+// The server must receive the arguments and the client's own members of _meta unchanged.
+function checkParams(received, args, extra) {
+  assert.deepEqual(entries(received).map(([name]) => name).sort(), ['"_meta"', '"arguments"', '"name"']);
+  assert.equal(member(received, 'name'), '"echo"');
+  assert.equal(member(received, 'arguments'), args);
+  assert.deepEqual(ownMeta(member(received, '_meta')), [['"com.example/b"', extra]]);
+}
+
+test('bytes are unchanged between clients of both generations and servers of 2026-07-28', async (t) => {
+  const all = await callers(t, await statelessServers(t));
+  const writer = new Writer(random(seed + 3));
+  for (let i = 0; i < count / 3; ++i) {
+    const cases = all.flatMap((caller) => STATELESS_TOOLS.map((tool) => ({ ...caller, tool, args: writer.object(3), extra: writer.value(2) })));
+    await Promise.all(cases.map(async ({ transport, generation, send, tool, args, extra }) => {
+      const got = await send(tool, args, extra);
+      const what = `${generation} over ${transport}, ${tool}`;
+      const received = member(got, 'received');
+      checkParams(received, args, extra);
+      const sent = echoResult(received);
+      if (generation === '2026-07-28') return assert.equal(got, sent, what);
+      const rest = (text, names) => without(text, names).filter(([name]) => name !== '"_meta"');
+      assert.deepEqual(rest(got, []), rest(sent, OF_RESULT), what);
+      assert.deepEqual(entries(member(got, '_meta')), ownMeta(member(sent, '_meta')), what);
+    }));
+  }
+});
+
+test('bytes are unchanged between clients of both generations and servers with sessions', async (t) => {
+  const all = await callers(t, await servers(t));
+  const writer = new Writer(random(seed + 4));
+  for (let i = 0; i < count / 3; ++i) {
+    const args = TOOLS.map(() => writer.object(3)), extra = writer.value(2);
+    await Promise.all(TOOLS.map(async (tool, at) => {
+      const texts = await Promise.all(all.map(({ send }) => send(tool, args[at], extra)));
+      all.forEach(({ generation }, n) => {
+        assert.equal(member(texts[n], 'echo'), args[at]);
+        if (generation !== '2026-07-28') return assert.equal(texts[n], texts[0], tool);
+        // The members that the revision requires are inserted in front of the server's.
+        const added = ['"resultType"', '"_meta"'];
+        const rest = texts[0].slice(1);
+        assert.ok(texts[n].endsWith(rest), `${texts[n]}\n${texts[0]}`);
+        const front = entries(`${texts[n].slice(0, -rest.length).replace(/,$/, '')}}`);
+        assert.deepEqual(front.map(([name]) => name), added);
+        assert.equal(front[0][1], '"complete"');
+        assert.deepEqual(Object.keys(JSON.parse(front[1][1])), [`${PREFIX}serverInfo`]);
+      });
+    }));
+  }
 });
 
 test('large arguments and results are unchanged', async (t) => {
