@@ -47,6 +47,11 @@ test('the checker accepts valid messages of each revision and rejects others', a
   const error = (data) => ({ jsonrpc: '2.0', id: 1, error: { code: -32022, message: 'm', data } });
   assert.deepEqual(check.errors(error({ supported: ['2026-07-28'], requested: 'x' }), 'tools/list'), []);
   assert.match(check.errors(error(undefined), 'tools/list').join(), /UnsupportedProtocolVersionError/);
+  const lacking = (data) => ({ jsonrpc: '2.0', id: 1, error: { code: -32021, message: 'm', data } });
+  assert.deepEqual(check.errors(lacking({ requiredCapabilities: { roots: {} } }), 'tools/list'), []);
+  for (const data of [undefined, {}, { requiredCapabilities: ['roots'] }]) {
+    assert.match(check.errors(lacking(data), 'tasks/get').join(), /MissingRequiredClientCapabilityError/);
+  }
 });
 
 // Returns a profile with a server whose lists contain items of every kind and whose calls fail in
@@ -145,6 +150,8 @@ async function invalidRequests(channel, wire) {
     [call(1003, meta('2027-01-01')), { ...valid, 'mcp-protocol-version': '2027-01-01' }, 400, -32022],
     [call(1004, meta('2026-07-28')), { ...valid, 'mcp-name': 'up__grow' }, 400, -32020],
     [ask(1005, 'nosuch/method', { _meta: meta('2026-07-28') }), { ...valid, 'mcp-method': 'nosuch/method' }, 404, -32601],
+    [ask(1006, 'tasks/get', { taskId: 't', _meta: meta('2026-07-28') }), { ...valid, 'mcp-method': 'tasks/get', 'mcp-name': 't' }, 400, -32021],
+    [ask(1007, 'subscriptions/listen', { notifications: { taskIds: ['t'] }, _meta: meta('2026-07-28') }), { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' }, 400, -32021],
   ];
   for (const [message, headers, status, code] of cases) {
     wire.sent(JSON.stringify(message));
@@ -152,6 +159,9 @@ async function invalidRequests(channel, wire) {
     const got = channel.statuses.at(-1);
     const answer = JSON.parse(got.text);
     assert.deepEqual([got.status, answer.error?.code, answer.id], [status, code, message.id], got.text);
+    if (code !== -32021) continue;
+    const tasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+    assert.deepEqual(answer.error.data.requiredCapabilities, tasks);
   }
 }
 
