@@ -321,6 +321,41 @@ TEST_CASE("clients with sessions receive other tools only if an output schema is
   CHECK(mixed.page(ItemKind::tool, 2, 0, 0, sessions)->items == tool("b__3") + "," + tool("b__4"));
 }
 
+TEST_CASE("clients without a session receive tools without invalid header annotations") {
+  constexpr auto sessions = Catalogue::For::clients_with_sessions;
+  const auto tool = [](const std::string &name, const std::string &header) {
+    return R"({"name":")" + name + R"(","inputSchema":{"properties":{"p":{"type":"string")" +
+           (header.empty() ? "" : R"(,"x-mcp-header":")" + header + "\"") + "}}}}";
+  };
+  const auto list = [](const std::string &tools) {
+    return list_of(ItemKind::tool, "[" + tools + "]");
+  };
+  const auto build = [&](const std::string &second) {
+    Tools tools{{"a", "b"}, {list(tool("1", "Good")), list(tool("2", second))}};
+    return tools.build({});
+  };
+  const std::string good = tool("a__1", "Good");
+  const Catalogue bad = build("b a d"), worse = build("b!a d("), none = build(""),
+                  fine = build("Fine");
+  CHECK(all(bad, ItemKind::tool) == good + "," + tool("b__2", ""));
+  CHECK(bad.page(ItemKind::tool, 0, 0, 0, sessions)->items == good + "," + tool("b__2", "b a d"));
+  CHECK(all(fine, ItemKind::tool) == good + "," + tool("b__2", "Fine"));
+  CHECK(fine.page(ItemKind::tool, 0, 0, 0, sessions)->items == all(fine, ItemKind::tool));
+  // Clients with a session are notified of a change that only they see.
+  CHECK_FALSE(bad.same_list(ItemKind::tool, worse));
+  CHECK_FALSE(bad.same_list(ItemKind::tool, none));
+  CHECK(bad.same_list(ItemKind::tool, build("b a d")));
+  // Both kinds of removed members in one list.
+  Tools both{
+      {"a"},
+      {list(R"({"name":"1","outputSchema":[]},)" + tool("2", "b a d") + "," + tool("3", "Good"))}};
+  const Catalogue mixed = both.build({});
+  CHECK(all(mixed, ItemKind::tool) ==
+        R"({"name":"a__1","outputSchema":[]},)" + tool("a__2", "") + "," + tool("a__3", "Good"));
+  CHECK(mixed.page(ItemKind::tool, 0, 0, 0, sessions)->items ==
+        R"({"name":"a__1"},)" + tool("a__2", "b a d") + "," + tool("a__3", "Good"));
+}
+
 TEST_CASE("a page is limited in bytes but has at least one item") {
   const std::string item = R"({"name":"s__t"})";  // an item in the list is 15 bytes long
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};

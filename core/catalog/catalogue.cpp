@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "bulkhead/cpp/json_writer.hpp"
+#include "catalog/header_annotations.hpp"
 #include "catalog/session_schemas.hpp"
 
 namespace bulkhead {
@@ -190,18 +191,22 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
     text.assign(raw.substr(0, key_at));
     text.append(compose_token(*composed, original, token));
     text.append(raw.substr(key_at + item.key.size()));
-    if (kind == ItemKind::tool) append_session_tool(text);
-    lists_[k].append(text);
+    kind == ItemKind::tool ? append_tool(text) : lists_[k].append(text);
   }
 }
 
-// Must be called before the tool is added to the list for all clients. The list for clients with a
-// session is created at the first tool that differs, as a copy of the list for all clients.
-void Catalogue::append_session_tool(std::string_view tool) {
-  const std::optional<std::string> reduced = without_foreign_schemas(tool);
-  if (!reduced.has_value() && !has_session_tools()) return;
-  if (!has_session_tools()) session_tools_ = list(ItemKind::tool);
-  session_tools_.append(reduced.has_value() ? std::string_view(*reduced) : tool);
+// The list for clients with a session is created at the first tool that differs, as a copy of the
+// list for all clients.
+void Catalogue::append_tool(std::string_view tool) {
+  List &all = lists_[static_cast<std::size_t>(ItemKind::tool)];
+  const std::optional<std::string> for_sessions = without_foreign_schemas(tool);
+  const std::optional<std::string> for_others = without_invalid_headers(tool);
+  const bool differs = for_sessions.has_value() || for_others.has_value();
+  if (differs && !has_session_tools()) session_tools_ = all;
+  if (differs || has_session_tools()) {
+    session_tools_.append(for_sessions.has_value() ? std::string_view(*for_sessions) : tool);
+  }
+  all.append(for_others.has_value() ? std::string_view(*for_others) : tool);
 }
 
 void Catalogue::List::append(std::string_view item) {

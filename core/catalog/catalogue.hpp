@@ -77,7 +77,8 @@ class Catalogue {
     std::string_view items;             // separated by commas
     std::optional<std::uint32_t> next;  // index of the next page's first item
   };
-  enum class For : std::uint8_t { all_clients, clients_with_sessions };  // see session_schemas.hpp
+  // See session_schemas.hpp and header_annotations.hpp.
+  enum class For : std::uint8_t { all_clients, clients_with_sessions };
   // Returns up to page_items items and page_bytes bytes, but at least one item. A limit of 0 means
   // unlimited. Returns nullopt if `first` is past the last item. An empty list has one empty page.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
@@ -92,7 +93,8 @@ class Catalogue {
   std::uint64_t version() const noexcept { return version_; }
 
   bool same_list(ItemKind kind, const Catalogue &other) const {
-    return list(kind).bytes == other.list(kind).bytes;
+    return list(kind).bytes == other.list(kind).bytes &&
+           (kind != ItemKind::tool || session_tools_.bytes == other.session_tools_.bytes);
   }
 
  private:
@@ -119,7 +121,7 @@ class Catalogue {
            const Keep &keep);
   void reserve(ItemKind kind, const std::vector<CatalogueSource> &sources);
   void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
-  void append_session_tool(std::string_view tool);
+  void append_tool(std::string_view tool);
   void add_aliases(const std::vector<CatalogueSource> &sources, const Names &names);
   void note_collision(std::string text);
   bool has_session_tools() const noexcept { return !session_tools_.ends.empty(); }

@@ -46,6 +46,12 @@ inline constexpr std::size_t max_param_header_name = 128;  // in bytes, without 
 // Time and memory are linear in the size of the text.
 Result<ParamHeaders> read_param_headers(std::string_view input_schema);
 
+// Returns the inputSchema (validated JSON) without any annotation if read_param_headers() rejects
+// it because of its annotations. All other bytes are unchanged, except for the commas and the white
+// space around the annotations. Returns nullopt if the annotations are valid, if there are none, or
+// if the text has more than 128 levels.
+std::optional<std::string> without_invalid_param_headers(std::string_view input_schema);
+
 // Compares the headers of tools/call with its arguments (params.arguments, or empty if omitted).
 // Each annotated argument must have a header. Strings and booleans must be equal; numbers must have
 // equal values. The argument's actual type is used, because only the server validates types. There

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/text.hpp"
 
@@ -315,4 +316,49 @@ TEST_CASE("Mcp-Param: arguments beyond the depth limit, and texts without values
   CHECK(check(R"({"query":)" + deep + "}", {}).text.find("nested too deeply") != std::string::npos);
   const HeaderFault fault = check(R"({"region":"secret-a"})", {{"Mcp-Param-Region", "secret-b"}});
   CHECK(fault.text == "the header Mcp-Param-Region differs from params.arguments.region");
+}
+
+TEST_CASE("x-mcp-header: valid annotations stay") {
+  for (const std::string text :
+       {R"({"type":"object"})", R"({"properties":{"a":{"type":"string","x-mcp-header":"A"}}})",
+        R"({"properties":{"x-mcp-header":{"type":"number"}}})",
+        R"({"examples":[{"x-mcp-header":"a b"}],"a":1,"a":2})", "true", "[]"}) {
+    INFO(text);
+    CHECK_FALSE(without_invalid_param_headers(text).has_value());
+  }
+}
+
+TEST_CASE("x-mcp-header: if an annotation is invalid, all are removed and all else stays") {
+  const auto reduced = [](const std::string &text) {
+    const auto out = without_invalid_param_headers(text);
+    INFO(text);
+    REQUIRE(out.has_value());
+    REQUIRE(bh::json::valid(*out));
+    CHECK(read(*out).empty());
+    CHECK_FALSE(without_invalid_param_headers(*out).has_value());
+    return *out;
+  };
+  CHECK(reduced(R"({"x-mcp-header":"A"})") == "{}");
+  CHECK(reduced(R"({ "type" : "object", "x-mcp-header" : 7 , "a\u0041" : 1e400 })") ==
+        R"({ "type" : "object", "a\u0041" : 1e400 })");
+  // The last members of an object, with and without others in front.
+  CHECK(reduced(R"({"a":1, "x-mcp-header":[1,{"x-mcp-header":"B"}] , "x-mcp-he\u0061der":{} })") ==
+        R"({"a":1})");
+}
+
+TEST_CASE("x-mcp-header: removed wherever it is an annotation, and kept in data") {
+  const std::string good = R"("x-mcp-header":"Good")", bad = R"("x-mcp-header":"b a d")";
+  const auto text = [](const std::string &first, const std::string &second) {
+    return R"({"properties":{"a":{"type":"string")" + first +
+           R"(,"default":{"x-mcp-header":"data"}},"b":{"items":{"type":"number")" + second +
+           R"(}}},"examples":["x-mcp-header",{"x-mcp-header":"a b"}]})";
+  };
+  const std::string plain = text({}, {});
+  CHECK(without_invalid_param_headers(text("," + good, "," + bad)) == plain);
+  CHECK(without_invalid_param_headers(text("," + bad, {})) == plain);
+  CHECK(without_invalid_param_headers(text({}, "," + good)) == plain);  // not reachable
+  CHECK_FALSE(without_invalid_param_headers(text("," + good, {})).has_value());
+  const std::string twice = R"("properties":{"a":{"type":"string",)" + good + "}}";
+  CHECK(without_invalid_param_headers("{" + twice + R"(,"d":1,"d":2})") ==
+        R"({"properties":{"a":{"type":"string"}},"d":1,"d":2})");
 }

@@ -1,11 +1,12 @@
-// Implements read_param_headers(): finds the annotations of an inputSchema in one pass without
-// recursion.
+// Implements read_param_headers() and without_invalid_param_headers(): finds the annotations of an
+// inputSchema in one pass without recursion.
 #include <algorithm>
 #include <array>
 
 #include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "mcp/json_cursor.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/param_headers.hpp"
 #include "mcp/scan.hpp"
@@ -80,6 +81,8 @@ class SchemaWalk {
   bool failed() const noexcept { return !problem_.empty(); }
   std::string &problem() noexcept { return problem_; }
   ParamHeaders &found() noexcept { return found_; }
+  // The names of all members that are annotations, valid or not, with quotes.
+  const std::vector<std::string_view> &names() const noexcept { return names_; }
 
  private:
   struct Level {
@@ -97,7 +100,10 @@ class SchemaWalk {
   void scalar(std::string_view token) {
     if (levels_.empty() || !is_schema(levels_.back().place)) return;
     Level &level = levels_.back();
-    if (is_name(level.key, annotation_key)) level.annotation = token;
+    if (is_name(level.key, annotation_key)) {
+      level.annotation = token;
+      names_.push_back(level.key);
+    }
     if (is_name(level.key, "type")) level.type = token;
   }
 
@@ -199,8 +205,18 @@ class SchemaWalk {
 
   std::vector<Level> levels_;
   ParamHeaders found_;
+  std::vector<std::string_view> names_;
   std::string problem_;
 };
+
+// Returns the position after the member's value. `name` is part of the validated text.
+std::size_t end_of_member(std::string_view text, std::string_view name) {
+  json::Cursor cursor(text.substr(static_cast<std::size_t>(name.data() - text.data())));
+  std::string_view inside;
+  cursor.key(&inside);
+  cursor.value(bh::json::max_depth);
+  return static_cast<std::size_t>(cursor.at() - text.data());
+}
 
 }  // namespace
 
@@ -218,6 +234,27 @@ Result<ParamHeaders> read_param_headers(std::string_view input_schema) {
   std::sort(walk.found().begin(), walk.found().end(),
             [](const ParamHeader &a, const ParamHeader &b) { return a.path < b.path; });
   return std::move(walk.found());
+}
+
+std::optional<std::string> without_invalid_param_headers(std::string_view input_schema) {
+  SchemaWalk walk;
+  if (!bh::json::walk(input_schema, walk) || walk.names().empty()) return std::nullopt;
+  if (!walk.failed() && !has_duplicate_members(input_schema)) return std::nullopt;
+  constexpr std::string_view space = " \t\r\n";
+  std::string out;
+  std::size_t at = 0;
+  for (const std::string_view name : walk.names()) {
+    const auto begin = static_cast<std::size_t>(name.data() - input_schema.data());
+    out.append(input_schema.substr(at, begin - at));
+    at = input_schema.find_first_not_of(space, end_of_member(input_schema, name));
+    if (input_schema[at] == ',') {
+      at = input_schema.find_first_not_of(space, at + 1);
+      continue;
+    }
+    out.resize(out.find_last_not_of(space) + 1);
+    if (out.back() == ',') out.pop_back();
+  }
+  return out.append(input_schema.substr(at));
 }
 
 }  // namespace bulkhead::mcp

@@ -2,7 +2,7 @@
 // revisions with a session; and how the gateway finds out which generation a server is of.
 import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { assert, fake, filesBelow, lastingPort, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, importFromNpm, lastingPort, node, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { httpOf } from './stateless_client.mjs';
 import { startStateless } from '../fixtures/stateless_server.mjs';
 
@@ -216,6 +216,32 @@ test('servers of both generations behind one gateway, and on stdio an invalid x-
   const results = await Promise.all(['a', 'b', 'c', 'd'].map((name) => client.tool(`${name}__echo`, { name })));
   for (const result of results) assert.ok(JSON.stringify(result).includes('name'));
   for (const result of results) assert.equal(result.resultType, undefined);
+});
+
+test('clients of 2026-07-28 receive a tool of a stdio server without its invalid x-mcp-header', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { up: overStdio() } });
+  const http = await httpOf(t, gateway), session = await t.http(gateway);
+  const text = (await session.request('tools/list', {})).resultText;
+  const { tools } = await http.result('tools/list');
+  const schema = (list, name) => list.find((tool) => tool.name === name).inputSchema;
+  assert.deepEqual(schema(tools, 'up__invalid'), { type: 'object', properties: { n: { type: 'number' } } });
+  assert.deepEqual(schema(tools, 'up__region').properties.region, { type: 'string', 'x-mcp-header': 'Region' });
+  assert.deepEqual(schema(JSON.parse(text).tools, 'up__invalid').properties.n, { type: 'number', 'x-mcp-header': 'Bad Name' });
+  assert.deepEqual(tools.map(({ name }) => name), JSON.parse(text).tools.map(({ name }) => name));
+  // The valid tool has the same bytes in both lists.
+  const item = (list) => list.slice(list.indexOf('{"name":"up__region"'), list.indexOf(',{"name":"up__invalid"'));
+  assert.ok(item(text).includes('x-mcp-header'), text);
+  assert.equal(item(JSON.stringify({ tools })), item(text));
+  assert.deepEqual(said((await http.send('tools/call', { name: 'up__invalid', arguments: { n: 1.5 } })).answer.result), { n: 1.5 });
+  // The official SDK drops tools with invalid annotations.
+  const { Client, StreamableHTTPClientTransport } = await importFromNpm('@modelcontextprotocol/client');
+  const client = new Client({ name: 'pinned', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
+  t.defer(() => client.close());
+  const names = (await client.listTools()).tools.map(({ name }) => name);
+  assert.deepEqual(names, tools.map(({ name }) => name));
+  assert.deepEqual(said(await client.callTool({ name: 'up__invalid', arguments: { n: 2 } })), { n: 2 });
+  assert.deepEqual(said(await client.callTool({ name: 'up__region', arguments: { region: 'eu' } })), { region: 'eu' });
 });
 
 // ---- input that a server asks for ---------------------------------------------------------------
