@@ -211,6 +211,34 @@ TEST_CASE("the response to a sessionless message is sent on its stream, and no s
   CHECK(wire.ended.empty());
 }
 
+TEST_CASE("a response without a session is rejected") {
+  WireWorld w;
+  w.begin();
+  std::uint64_t stream = 0;
+  for (const std::string_view response :
+       {R"({"jsonrpc":"2.0","id":1,"result":{}})",
+        R"({"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"no"}})"}) {
+    INFO(response);
+    const Delivered d = w.deliver(++stream, response);
+    CHECK(d.status == BH_OK);
+    CHECK(d.kind == BH_DELIVERED_ANSWER);
+    CHECK((d.flags & BH_DELIVERED_REFUSED) != 0);
+    REQUIRE(wire.sent.size() == stream);
+    CHECK(wire.sent.back().stream == stream);
+    CHECK(wire.sent.back().http_status == 400);
+    CHECK(has(wire.sent.back(), R"("error":{"code":-32600)"));
+    CHECK(wire.sent.back().text.find(R"("id")") == std::string::npos);
+  }
+  CHECK(w.host->status().sessions == 0);
+  // In a session, a response to an unknown request is ignored.
+  const bh_session session = w.open();
+  const Delivered d = w.deliver(
+      WireWorld::incoming(9, R"({"jsonrpc":"2.0","id":1,"result":{}})", nullptr, session));
+  CHECK(d.status == BH_OK);
+  CHECK(d.kind == BH_DELIVERED_NOTHING);
+  CHECK(wire.sent.size() == stream);
+}
+
 TEST_CASE("sessionless messages do not count as sessions and have a separate limit") {
   WireWorld w(true);
   w.begin();

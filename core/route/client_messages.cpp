@@ -40,6 +40,7 @@ bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view m
       notification(s, edge, {message, &scan});
       return false;
     default:
+      if (s.is_sessionless()) return refuse_response(reply, out);
       needs_.asks.answered(s, {message, &scan});
       return false;
   }
@@ -65,6 +66,16 @@ bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, 
         std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
   }
   return false;
+}
+
+// Without a session, no server-initiated request exists to which the response could belong.
+bool ClientMessages::refuse_response(const ReplyTo &reply, bh_delivery *out) {
+  ++needs_.counters.refused_messages;
+  out->flags |= BH_DELIVERED_REFUSED;
+  needs_.answers.unrecorded_error(
+      reply, {}, code::invalid_request,
+      "a response can be sent only in a session; Mcp-Session-Id is missing", 400);
+  return true;
 }
 
 ClientEdge &ClientMessages::edge_of(const Session &s, const Message &message,

@@ -54,6 +54,7 @@ class ClientMessages {
  private:
   bool take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
                   bh_delivery *out);
+  bool refuse_response(const ReplyTo &reply, bh_delivery *out);
   ClientEdge &edge_of(const Session &session, const Message &message,
                       const WireHeaders *headers) const;
   void handle_request(Session &session, ClientEdge &edge, Incoming &request);

@@ -72,7 +72,8 @@ bool StatelessEdge::speaks(const Session &s, const Message &message,
                            const WireHeaders *headers) const {
   const mcp::Scan &scan = *message.scan;
   if (scan.kind == mcp::Kind::request) {
-    if (scan.modern || scan.method == mcp::Method::server_discover) return true;
+    if (scan.modern) return true;
+    if (scan.method == mcp::Method::server_discover && !s.initialized) return true;
     if (s.is_sessionless() && s.view != nullptr) return true;
     return s.is_sessionless() && scan.method != mcp::Method::initialize && headers != nullptr &&
            is_stateless(*headers);

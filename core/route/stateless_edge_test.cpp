@@ -146,6 +146,24 @@ TEST_CASE("a connection that sends initialize after server/discover has the sess
   CHECK(protocol() == "2025-11-25");
 }
 
+TEST_CASE("server/discover is unknown in a session unless the request states its revision") {
+  Stateless w;
+  w.ask(request("0", "initialize", R"("protocolVersion":"2025-11-25","capabilities":{})"));
+  for (const std::string params : {"", R"("_meta":{"progressToken":1})"}) {
+    const std::size_t before = w.sent.size();
+    w.ask(request("1", "server/discover", params));
+    REQUIRE(w.sent.size() == before + 1);
+    CHECK(w.sent.back().http_status == 0);
+    CHECK(at(w.got, {"error", "code"}) == "-32601");
+  }
+  w.ask(request("2", "server/discover", meta));
+  CHECK(at(w.got, {"result", "supportedVersions"}) == R"(["2026-07-28"])");
+  // Without a session, the client learns what is missing.
+  REQUIRE(w.ask_alone(1, request("3", "server/discover", "")) == BH_OK);
+  CHECK(at(w.got, {"error", "code"}) == "-32602");
+  CHECK(w.sent.back().http_status == 400);
+}
+
 TEST_CASE("for a request without _meta, the header determines the protocol revision") {
   Stateless w;
   const std::string list = R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})";

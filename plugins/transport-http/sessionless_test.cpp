@@ -41,6 +41,28 @@ TEST_CASE("a request without a session is delivered with its peer and answered")
   CHECK(rig.last_session == 0);
 }
 
+TEST_CASE("GET and DELETE of a revision without sessions are not allowed") {
+  Rig rig;
+  Client client(rig);
+  const std::string id = initialize(rig, client);
+  for (const std::string method : {"GET", "DELETE"}) {
+    for (const std::string &session : {std::string(), id}) {
+      for (const std::string revision : {"2026-07-28", "2027-01-01"}) {
+        INFO(method << " " << session << " " << revision);
+        const std::string header = "MCP-Protocol-Version: " + revision + "\r\n";
+        const Response r = client.request(get(rig, session, header, "/mcp", method));
+        CHECK(r.status == 405);
+        CHECK(r.field("Allow") == "POST, OPTIONS");
+      }
+    }
+    CHECK(client.request(get(rig, {}, {}, "/mcp", method)).status == 400);
+    const std::string old = "MCP-Protocol-Version: 2025-11-25\r\n";
+    CHECK(client.request(get(rig, {}, old, "/mcp", method)).status == 400);
+  }
+  // The session still exists.
+  CHECK(client.request(get(rig, id, {}, "/mcp", "DELETE")).status == 204);
+}
+
 TEST_CASE("events of a request without a session are sent before its response") {
   Rig rig;
   Client client(rig);

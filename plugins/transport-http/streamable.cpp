@@ -170,6 +170,10 @@ bool Server::admit_method(Connection &c, const RequestFeed &feed, Route route) {
   const Method method = feed.head().method;
   std::string_view allow = "Allow: GET, POST, DELETE, OPTIONS\r\n";
   bool allowed = method == Method::post || method == Method::get || method == Method::del;
+  if (route == Route::streamable && feed.text(Field::revision) >= stateless_revision) {
+    allow = "Allow: POST, OPTIONS\r\n";  // GET and DELETE are operations on sessions
+    allowed = method == Method::post;
+  }
   if (route == Route::http_sse_stream) {
     allow = "Allow: GET, OPTIONS\r\n";
     allowed = method == Method::get;

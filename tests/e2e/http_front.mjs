@@ -173,6 +173,8 @@ for (const [mode, args] of modes) {
       [{}, one.message('ping', undefined, 9), 200, '{"jsonrpc":"2.0","id":9,"result":{}}'],
       [{}, '{', 400, /"error":\{"code":-32700/],
       [{}, one.message('notifications/initialized'), 202, ''],
+      [{}, '{"jsonrpc":"2.0","id":1,"result":{}}', 400, /"error":\{"code":-32600,"message":"a response can be sent only in a session/],
+      [modern, '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}', 400, /"error":\{"code":-32600/],
       [Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`mcp-param-${i}`, '1'])), one.message('ping', undefined, 9), 431, /too many/],
     ]) {
       const got = await post(message, headers);
@@ -181,6 +183,16 @@ for (const [mode, args] of modes) {
       else assert.match(got.body, answer);
       assert.equal(got.headers['mcp-session-id'], undefined);
     }
+    // GET and DELETE are operations on sessions, which this revision does not have.
+    for (const method of ['GET', 'DELETE']) {
+      for (const headers of [{}, { 'mcp-session-id': one.session }]) {
+        const got = await one.exchange(method, { headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2026-07-28', ...headers } });
+        assert.deepEqual([got.status, got.headers.allow], [405, 'POST, OPTIONS'], method);
+      }
+      assert.equal((await one.exchange(method, { headers: { accept: 'text/event-stream' } })).status, 400);
+    }
+    const unknown = await one.call('server/discover').catch((error) => error);
+    assert.deepEqual([unknown.code, unknown.status], [-32601, 200], 'in a session, the method is unknown');
     assert.equal((await httpCounters(gateway)).sessions_evicted, 0);
     assert.equal((await statusOf(gateway)).sessions, 2);
     for (const client of [one, two]) assert.equal((await client.tool('a__x')).content[0].text, 'fake/x');
