@@ -68,4 +68,8 @@ for page in README.md HACKING.md SECURITY.md CHANGELOG.md docs/*.md; do
     esac
   done < <(grep -oE '\]\([^)#:` ]+(#[^)]*)?\)' "$page" | sed -E 's/^\]\((.*)\)$/\1/')
 done
+# The part of the changelog that describes the newest version, with the lines before it.
+if [ "$(awk '/^## / && ++n == 2 { exit } { print }' CHANGELOG.md | wc -l)" -gt 70 ]; then
+  complain "CHANGELOG.md: at most 70 lines, of what a user gets in this version"
+fi
 exit $bad
