@@ -1,10 +1,11 @@
 // Tests the options of `bulkhead calls` that find a call and everything else that its client did,
 // and runs the recipe in docs/telemetry.md.
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, fake, program, root, run, show, test } from './lib.mjs';
+import { block } from './documents.mjs';
+import { assert, fake, program, run, show, test } from './lib.mjs';
 import { Records } from './records.mjs';
 
 const execute = promisify(execFile);
@@ -186,8 +187,7 @@ test('timeline and calls show local time, or UTC with --utc', async (t) => {
 // Runs the commands of a recipe in docs/telemetry.md. Placeholders are replaced by values from the
 // output of the commands before.
 test('the recipe "Who deleted a file?" finds the client and everything else it did', async (t) => {
-  const section = readFileSync(join(root, 'docs/telemetry.md'), 'utf8').split('### Who deleted a file?\n')[1].split('\n#')[0];
-  const commands = section.split('\n').filter((line) => line.startsWith('    bulkhead ')).map((line) => line.replace(/ +#.*$/, '').trim());
+  const commands = block('docs/telemetry.md', 'bulkhead calls --tool work__file_delete').map((line) => line.replace(/ +#.*$/, ''));
   assert.equal(commands.length, 5, show(commands));
   const { gateway } = await deletions(t);
   const bin = t.path('bin');

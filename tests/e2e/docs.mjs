@@ -1,36 +1,11 @@
 // Tests that all commands and options in the documents exist, that all profiles in the documents
-// load, and that their JSON is valid.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+// load, that their JSON is valid, and that the list of tests that run the commands is complete.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { begins, blocksOf, codeOf, files, shown } from './documents.mjs';
 import { assert, root, run, runProgram, show, test } from './lib.mjs';
 
-const files = [
-  'README.md', 'HACKING.md', 'SECURITY.md', 'tests/README.md', 'examples/policy-plugin/README.md',
-  ...readdirSync(join(root, 'sdk/template')).map((name) => `sdk/template/${name}/README.md`),
-  ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
-];
 
-// Returns the code in a document as {file, line, lang, text}. `lang` is "" for inline code.
-function codeOf(file) {
-  const out = [];
-  let block = null;
-  readFileSync(join(root, file), 'utf8').split('\n').forEach((text, i) => {
-    const fence = /^```(\w*)\s*$/.exec(text);
-    if (fence && block) {
-      out.push(block);
-      block = null;
-    } else if (fence) {
-      block = { file, line: i + 2, lang: fence[1], text: '' };
-    } else if (block) {
-      block.text += `${text}\n`;
-    } else if (/^ {4}\S/.test(text)) {
-      out.push({ file, line: i + 1, lang: 'sh', text: text.trim() });
-    } else {
-      for (const [, code] of text.matchAll(/`([^`]+)`/g)) out.push({ file, line: i + 1, lang: '', text: code });
-    }
-  });
-  return out;
-}
 const code = files.flatMap(codeOf);
 
 // Returns the program's commands and their options from its completion script, as "mcp add" -> Set.
@@ -95,6 +70,32 @@ test('each JSON block in the documents is valid JSON', async () => {
   }
   assert.deepEqual(wrong, []);
   assert.ok(blocks.length > 5, `only ${blocks.length} blocks were found`);
+});
+
+test('each block of commands is run by a test, or has a reason why not', async () => {
+  const blocks = files.flatMap(blocksOf);
+  const fits = (entry, { file, commands }) => entry.file === file && begins(entry.first, commands[0]);
+  const wrong = [];
+  for (const one of blocks) {
+    const entries = shown.filter((entry) => fits(entry, one));
+    if (entries.length !== 1) wrong.push(`${one.file}:${one.line}: in ${entries.length} entries of documents.mjs: ${one.commands[0]}`);
+    for (const first of entries.flatMap((entry) => Object.keys(entry.except ?? {}))) {
+      if (!one.commands.some((command) => command.startsWith(first))) wrong.push(`${one.file}:${one.line}: has no command "${first}" (documents.mjs)`);
+    }
+  }
+  for (const entry of shown) {
+    const found = blocks.filter((one) => fits(entry, one)).length;
+    if (found !== 1) wrong.push(`documents.mjs: ${found} blocks of ${entry.file} begin with ${entry.first}`);
+    const tested = entry.test && `tests/e2e/${entry.test}.mjs`;
+    const source = tested && existsSync(join(root, tested)) ? readFileSync(join(root, tested), 'utf8') : '';
+    if (tested && !(entry.file.startsWith('sdk/') || source.includes(entry.first))) wrong.push(`documents.mjs: ${tested} does not run ${entry.file}, ${entry.first}`);
+    if (tested && !source) wrong.push(`documents.mjs: there is no ${tested}`);
+    if (!tested === !entry.not) wrong.push(`documents.mjs: ${entry.file}, ${entry.first}: needs a test or a reason`);
+  }
+  assert.deepEqual(wrong, []);
+  assert.ok(blocks.length > 40, `only ${blocks.length} blocks were found`);
+  const excepted = shown.reduce((n, { not, except }) => n + (not ? 1 : 0) + Object.keys(except ?? {}).length, 0);
+  assert.ok(excepted <= 12, `${excepted} exceptions`);
 });
 
 await run();
