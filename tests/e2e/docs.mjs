@@ -38,9 +38,10 @@ test('each command and option in the documents exists', async (t) => {
   assert.ok(checked > 100, `only ${checked} commands were found`);
 });
 
-test('each profile in the documents loads, and its rules are valid', async (t) => {
+test('each profile in the documents and examples loads, and its rules are valid', async (t) => {
   const wrong = [];
-  const profiles = code.filter(({ lang }) => lang === 'toml');
+  const examples = ['examples/profiles/guest.toml', 'examples/policy-plugin/gateway.toml'];
+  const profiles = [...code.filter(({ lang }) => lang === 'toml'), ...examples.map((file) => ({ file, line: 1, text: readFileSync(join(root, file), 'utf8') }))];
   profiles.forEach(({ file, line, text }, i) => {
     const name = t.path(`${i}.toml`);
     writeFileSync(name, text, { mode: 0o644 });
