@@ -3,12 +3,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <memory>
 #include <sstream>
 
 #include "command_line/add_command.hpp"
 #include "command_line/commands.hpp"
 #include "command_line/common_options.hpp"
 #include "command_line/completion.hpp"
+#include "command_line/help_formatter.hpp"
 #include "command_line/plugin_arguments.hpp"
 #include "command_line/usage_errors.hpp"
 #include "common/console.hpp"
@@ -459,7 +461,7 @@ void build(CLI::App &app, Arguments &to) {
   app.set_version_flag("-V,--version", "bulkhead " BULKHEAD_VERSION);
   app.set_help_flag("-h,--help", "Print this help");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());
   add_gateways(app, to);
   add_lists(app, to);
   add_warm(app, to);
