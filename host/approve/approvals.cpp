@@ -57,7 +57,7 @@ Looked look(bool watch) {
     auto questions =
         gateway.status == 200 ? read_questions(gateway.socket, gateway.answer) : std::nullopt;
     if (!questions) {
-      out.failures.push_back(gateway.socket + ": " + error_of(gateway));
+      out.failures.push_back(gateway_name(gateway.socket) + ": " + error_of(gateway));
       continue;
     }
     std::move(questions->begin(), questions->end(), std::back_inserter(out.questions));

@@ -264,9 +264,9 @@ int run_import(const Arguments &arguments) {
   std::vector<std::string> written = names_in(import, State::added);
   for (std::string &name : names_in(import, State::replaced)) written.push_back(std::move(name));
   if (writes) {
-    out += "\n" + std::string(written.empty() ? "Unchanged: " : "Written: ") + printable(path) +
-           "\n" + about_servers(import);
-  } else if (!import.found.empty()) {
+    out += "\n" + std::string(written.empty() ? "Unchanged: " : "Written: ") +
+           printable(tilde(path)) + "\n" + about_servers(import);
+  } else if (!import.imported.empty()) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
@@ -284,7 +284,12 @@ int run_import(const Arguments &arguments) {
     std::string unset;
     for (const auto &line : import.secrets) {
       const std::string name = line.substr(0, line.find(' '));
-      if (::getenv(name.c_str()) == nullptr) unset += "  " + printable(line) + "\n";
+      const std::string_view from = std::string_view(line).substr(name.size());  // " from FILE"
+      if (::getenv(name.c_str()) != nullptr) continue;
+      const std::size_t file = std::min(from.find('/'), from.size());
+      unset += "  " +
+               printable(name + std::string(from.substr(0, file)) + tilde(from.substr(file))) +
+               "\n";
     }
     if (!unset.empty()) out += "Set these variables before `bulkhead serve`:\n" + unset;
   }

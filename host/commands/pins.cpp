@@ -261,7 +261,7 @@ class PinsCommand {
       if (!done) continue;  // the gateway has exited
       const bool answered = done->error.empty() && mcp::valid_json(done->answer);
       text += answered ? describe_reload(*done, {false, arguments_.server})
-                       : gateway.socket + ": " + done->error + "\n";
+                       : gateway_name(gateway.socket) + ": " + done->error + "\n";
       applied = applied && answered && done->status == 200;
     }
     if (!write_stdout(text)) return exit_failed;

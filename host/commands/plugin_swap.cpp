@@ -27,7 +27,7 @@ std::string version_text(std::string_view json, std::string_view name) {
 
 std::string describe(const FoundGateway &gateway, const std::string &id) {
   const std::string_view json = gateway.answer;
-  std::string out = gateway.socket + ": ";
+  std::string out = gateway_name(gateway.socket) + ": ";
   if (gateway.status != 200) return out + printable(tilde(member_text(json, "error"))) + "\n";
   out += printable(member_text(json, "plugin")) + " " + version_text(json, "to") + " replaced " +
          version_text(json, "from") + "\n";
@@ -51,7 +51,7 @@ int change(const Arguments &arguments, std::string_view path, const std::string 
   std::string text, json;
   for (const FoundGateway &gateway : found) {
     if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) {
-      complain(gateway.socket + ": " +
+      complain(gateway_name(gateway.socket) + ": " +
                (gateway.error.empty() ? "the response is not from a gateway" : gateway.error));
       continue;
     }

@@ -74,7 +74,7 @@ std::string describe_reload(const FoundGateway &gateway, const ShownNotes &notes
   std::string out;
   if (gateway.status == 200) {
     const std::string message = shown_text(mcp::member(json, "message"));
-    out = gateway.socket + ": " + (message.empty() ? "reloaded" : message) + "\n";
+    out = gateway_name(gateway.socket) + ": " + (message.empty() ? "reloaded" : message) + "\n";
     add_policy(json, &out);
     add_line(json, "added", "added", &out);
     add_line(json, "changed", "changed", &out);
@@ -87,7 +87,7 @@ std::string describe_reload(const FoundGateway &gateway, const ShownNotes &notes
     add_lines(json, "notes", "note", notes, &out);
     return out;
   }
-  out = gateway.socket + ": " + shown_text(mcp::member(json, "message")) +
+  out = gateway_name(gateway.socket) + ": " + shown_text(mcp::member(json, "message")) +
         shown_text(mcp::member(json, "error")) + "\n";
   const std::string_view failures = mcp::member(json, "failures");
   if (!failures.starts_with('[')) return out;
@@ -110,7 +110,7 @@ int report(const Arguments &arguments, const std::vector<FoundGateway> &found,
   std::string text, json;
   for (const FoundGateway &gateway : found) {
     if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) {
-      complain(gateway.socket + ": " +
+      complain(gateway_name(gateway.socket) + ": " +
                (gateway.error.empty() ? "the response is not from a gateway" : gateway.error));
       ++none;
       continue;

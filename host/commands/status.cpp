@@ -16,7 +16,7 @@ int run_status(const Arguments &arguments) {
     std::string described;
     if (!gateway.error.empty() ||
         !describe_snapshot(gateway.answer, arguments.verbose, &described)) {
-      complain(gateway.socket + ": " +
+      complain(gateway_name(gateway.socket) + ": " +
                (gateway.error.empty() ? "the response is not from a gateway" : gateway.error));
       continue;
     }

@@ -19,6 +19,14 @@
 #include "service/service_protocol.hpp"
 
 namespace bulkhead::program {
+
+std::string gateway_name(std::string_view socket) {
+  const std::string_view file = socket.substr(socket.rfind('/') + 1);
+  const std::size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
+  if (digits == 0 || !file.substr(digits).starts_with('-')) return std::string(socket);
+  return "gateway with pid " + std::string(file.substr(0, digits));
+}
+
 namespace {
 
 // Parses received bytes. Returns true if the response is complete or found->error is set.

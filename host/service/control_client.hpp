@@ -16,6 +16,10 @@ struct FoundGateway {
   std::string error;   // why there is no response; empty if there is one
 };
 
+// Returns the name of a gateway in messages: "gateway with pid N", or the path of its socket if
+// the path does not contain a process ID.
+std::string gateway_name(std::string_view socket);
+
 inline constexpr std::size_t max_answer_bytes = 16u << 20;
 inline constexpr std::size_t max_answer_head_bytes = 16u << 10;
 inline constexpr std::uint64_t status_wait_ms = 2'000;

@@ -116,6 +116,15 @@ TEST_CASE("clients that do not read block others only until the timeout") {
   CHECK(found[0].error.empty());
 }
 
+TEST_CASE("messages name a gateway by its process ID") {
+  CHECK(gateway_name("/run/user/0/bulkhead/1081-77335937676016.sock") == "gateway with pid 1081");
+  CHECK(gateway_name("7-1.sock") == "gateway with pid 7");
+  for (const char *other :
+       {"/tmp/1081/gateway.sock", "/tmp/1081.sock", "/tmp/-1.sock", "/tmp/1081", "/tmp/1-1/", ""}) {
+    CHECK(gateway_name(other) == other);
+  }
+}
+
 TEST_CASE("sockets of gateways that have exited are removed, other files are kept") {
   TestFolder folder;
   sockaddr_un address{};

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "bulkhead/cpp/json.hpp"
+#include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
@@ -344,8 +345,8 @@ bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
           counted(member_number(json, "calls"), "call") + " (" +
           std::to_string(member_number(json, "in_flight")) + " in flight)\n";
   const std::string config = member_shown(json, "config");
-  *out += "  config " + (config.empty() ? "none" : config) + ", log " + member_shown(json, "log") +
-          "\n";
+  *out += "  config " + (config.empty() ? "none" : tilde(config)) + ", log " +
+          tilde(member_shown(json, "log")) + "\n";
   const std::string socket = member_shown(json, "socket");
   if (verbose && !socket.empty()) *out += "  service socket " + socket + "\n";
   *out += policy_line(mcp::member(json, "policy"));
