@@ -536,6 +536,9 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   } catch (const CLI::ExtrasError &) {
     Console::get().write(unexpected_word(app));
     return exit_usage;
+  } catch (const CLI::RequiredError &) {
+    Console::get().write(missing_word(app));
+    return exit_usage;
   } catch (const CLI::Error &error) {
     std::ostringstream text, errors;
     const int code = app.exit(error, text, errors);

@@ -18,6 +18,17 @@ std::string address_hint(const CLI::App &command, std::string_view option) {
   return command.get_option_no_throw("--listen") == nullptr ? "" : "use --listen ADDRESS:PORT. ";
 }
 
+// Returns the command that was given, and sets its full name.
+const CLI::App *command_of(const CLI::App &app, std::string *name) {
+  const CLI::App *command = &app;
+  *name = "bulkhead";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    *name += ' ' + command->get_name();
+  }
+  return command;
+}
+
 }  // namespace
 
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
@@ -42,12 +53,8 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
 }
 
 std::string unexpected_word(const CLI::App &app) {
-  const CLI::App *command = &app;
-  std::string name = "bulkhead";
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    name += ' ' + command->get_name();
-  }
+  std::string name;
+  const CLI::App *command = command_of(app, &name);
   const std::vector<std::string> words = command->remaining();
   const auto is_option = [](const std::string &word) { return word.size() > 1 && word[0] == '-'; };
   const auto found = std::find_if(words.begin(), words.end(), is_option);
@@ -66,6 +73,18 @@ std::string unexpected_word(const CLI::App &app) {
   if (hint.ends_with('?')) hint += ' ';
   if (hint.empty() && name == "bulkhead mcp add") hint = "put the server's command after --. ";
   return name + " has no option \"" + printable(option) + "\"; " + hint + help + "its options.\n";
+}
+
+std::string missing_word(const CLI::App &app) {
+  std::string name;
+  const CLI::App *command = command_of(app, &name);
+  const std::string help = "; `" + name + " --help` ";
+  for (const CLI::Option *each : command->get_options()) {
+    if (!each->get_required() || each->count() > 0) continue;
+    const std::string what = each->get_positional() ? each->get_type_name() : each->get_name();
+    return name + " requires " + what + help + "describes its arguments.\n";
+  }
+  return name + " requires a command" + help + "lists them.\n";
 }
 
 }  // namespace bulkhead::program

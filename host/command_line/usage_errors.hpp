@@ -1,4 +1,5 @@
-// Composes error messages for command lines that name an unknown command, option or argument.
+// Composes error messages for command lines that lack an argument, or name an unknown
+// command, option or argument.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,5 +16,9 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
 // parsed the command line. The message names an option without its value, which may be a
 // credential.
 std::string unexpected_word(const CLI::App &app);
+
+// Returns an error message for a missing argument or command. This message replaces CLI11's, which
+// does not name the command. `app` must have parsed the command line.
+std::string missing_word(const CLI::App &app);
 
 }  // namespace bulkhead::program

@@ -62,6 +62,13 @@ test('each outcome has its exit code', async (t) => {
     const name = `bulkhead ${words.slice(0, words[0] === 'serve' || words[0] === 'calls' ? 1 : 2).join(' ')}`;
     assert.equal(done.stderr, `${name} has no option "${unknown}"; did you mean "${meant}"? \`${name} --help\` lists its options.\n`);
   }
+  for (const [words, missing] of [[['logs'], 'NAME'], [['call'], 'NAME'], [['mcp', 'remove'], 'NAME'], [['policy', 'test'], 'FILE'], [['approvals', 'deny'], 'ID']]) {
+    const name = `bulkhead ${words.join(' ')}`;
+    const done = runProgram(t, words);
+    assert.deepEqual([done.code, done.stderr], [2, `${name} requires ${missing}; \`${name} --help\` describes its arguments.\n`]);
+  }
+  assert.equal(runProgram(t, ['mcp']).stderr, 'bulkhead mcp requires a command; `bulkhead mcp --help` lists them.\n');
+  assert.equal(runProgram(t, ['-v']).code, 2);
   for (const option of ['--port', '--host=::1', '-p']) {
     const { stderr } = runProgram(t, ['serve', option, '8080']);
     assert.equal(stderr, `bulkhead serve has no option "${option.replace(/=.*/, '')}"; use --listen ADDRESS:PORT. \`bulkhead serve --help\` lists its options.\n`);
