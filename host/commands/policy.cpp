@@ -44,7 +44,7 @@ std::expected<std::string, std::string> read_all(const std::string &path, std::s
     // Inserting an empty file sets the failbit of `text`.
     const bool empty = file.peek() == std::ifstream::traits_type::eof() && !file.bad();
     if (!file.is_open() || (!empty && !(text << file.rdbuf())))
-      return std::unexpected(path + " cannot be read");
+      return std::unexpected(describe_errno("cannot read " + path, errno));
   }
   if (static_cast<std::size_t>(text.tellp()) > most)
     return std::unexpected(path + " is larger than " + std::to_string(most >> 20) + " MiB");

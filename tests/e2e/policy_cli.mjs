@@ -25,6 +25,10 @@ test('policy check accepts valid rules and reports all errors of invalid rules',
   const none = runProgram(t, ['policy', 'check', '/nowhere/gateway.toml'], {});
   assert.equal(none.code, 1, show(none));
   assert.match(none.stderr, /\/nowhere\/gateway\.toml/);
+  for (const command of ['explain', 'test']) {
+    const missing = runProgram(t, ['policy', command, '/nowhere/file.json'], {});
+    assert.deepEqual([missing.code, missing.stderr], [1, 'bulkhead: cannot read /nowhere/file.json: No such file or directory\n'], command);
+  }
   const bad = cli(t, ['check'], rule('x', { if: 'mcp.nothing' , decision: 'block' }) + rule('y', { decision: 'deny' }));
   assert.equal(bad.code, 1, show(bad));
   assert.match(bad.stderr, /gateway\.toml:3: security\.rules\.mcp\.x\.if: 1:\d+: /);
