@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -115,7 +117,9 @@ std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
   return out + "}\n";
 }
 
-std::vector<std::string> headers_of(bool utc, bool args) {
+// With --follow, the headers are printed before the widths of the cells are known, and have the
+// widths that most cells need.
+std::vector<std::string> headers_of(bool utc, bool args, bool follow) {
   std::vector<std::string> out{utc ? "TIME (UTC)" : "TIME",
                                "CLIENT",
                                "CLAIMED",
@@ -126,6 +130,11 @@ std::vector<std::string> headers_of(bool utc, bool args) {
                                ">MS"};
   if (args) out.insert(out.end(), {"SESSION", "ARGUMENTS"});
   out.emplace_back("NOTE");
+  if (!follow) return out;
+  constexpr std::size_t widths[] = {23, 8, 12, 10, 10, 16};
+  for (std::size_t i = 0; i < std::size(widths); ++i) {
+    out[i].resize(std::max(out[i].size(), widths[i]), ' ');
+  }
   return out;
 }
 
@@ -139,7 +148,7 @@ class Calls {
         follow_(arguments.records.follow),
         filter_(std::move(filter)),
         hides_handshakes_(!arguments.all && !arguments.json),
-        table_(headers_of(utc_, args_)) {}
+        table_(headers_of(utc_, args_, follow_)) {}
 
   // Returns true if no row has been read since the last call of write().
   bool empty() const noexcept { return lines_.empty(); }

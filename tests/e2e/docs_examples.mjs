@@ -189,10 +189,14 @@ decision = "block"
   const agent = await client(t, gateway, 'agent');
   const [denied, timeline, inspect, schema] = block('docs/telemetry.md', 'bulkhead calls --server');
   const follow = home.start(denied);
+  await until('the header is printed', () => follow.stdout.endsWith('\n'));
   await agent.tool('github__get', {});
   await assert.rejects(agent.tool('github__delete', {}), /no-delete/);
   await until('the denied call is shown', () => /\bgithub +tools\/call +delete +denied\b/.test(follow.stdout));
   assert.doesNotMatch(follow.stdout, /github +tools\/call +get\b/);
+  const [header, row] = follow.stdout.split('\n');
+  const places = (line, words) => words.map((word) => line.indexOf(word));
+  assert.deepEqual(places(row, ['agent', 'github', 'tools/call', 'delete', 'denied', 'rule']), places(header, ['CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'NOTE']), follow.stdout);
   await follow.stop();
   assert.match((await home.sh(timeline)).stdout, /github\/get/);
   const rows = (await home.sh(inspect)).stdout;
