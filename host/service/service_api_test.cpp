@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 #include "common/test_folder.hpp"
@@ -294,4 +295,64 @@ TEST_CASE("the gateway rejects invalid requests") {
   ask(999, "");
   CHECK(codes == std::vector<bh_status>{BH_E_INVALID, BH_E_INVALID, BH_E_INVALID, BH_E_INVALID,
                                         BH_E_UNSUPPORTED, BH_E_UNSUPPORTED, BH_E_UNSUPPORTED});
+}
+
+TEST_CASE("a reload reports which new versions of plugins run, are starting or have failed") {
+  World world;
+  const std::string config = world.folder / "gateway.toml";
+  std::ofstream(config) << "[limits]\ncall_timeout_ms = 50000\n";
+  Arguments arguments;
+  arguments.config = config;
+  ApplyReport report;
+  report.changed = {"runs", "idle", "starts", "start", "fails", "odd"};
+  for (const std::string &name : report.changed) {
+    report.files.push_back("tools." + name + ": file changed; new version runs");
+  }
+  report.files.push_back("policies.starts: file changed; new version runs");
+  HostStatus host;
+  const auto add = [&](const std::string &name, ServerState state, const std::string &reason = "") {
+    ServerStatus server;
+    server.name = name;
+    server.state = state;
+    server.reason = reason;
+    host.servers.push_back(server);
+  };
+  add("runs", ServerState::ready);
+  add("idle", ServerState::idle);
+  add("starts", ServerState::connecting);
+  add("start", ServerState::ready);
+  add("fails", ServerState::failed, "exit status 1");
+  add("odd", ServerState::connecting, "its last start failed");
+  add("other", ServerState::connecting);  // is not part of the change
+  int looks = 0;
+  ServiceBackend backend;
+  backend.apply = [&](const LoadedProfile &, const std::function<void(Result<ApplyReport>)> &done) {
+    done(report);
+  };
+  backend.look = [&](const std::function<void(const HostStatus &)> &done) {
+    host.settled = host.drained = ++looks == 3;
+    done(host);
+  };
+  backend.log = [](LogLevel, std::string_view) {};
+  Service service(*world.reactor, arguments, Transports::served, backend);
+  std::optional<ServiceAnswer> answer;
+  service.ask(ServiceRequest::reload, "", [&](const ServiceAnswer &it) { answer = it; });
+  while (!answer.has_value()) world.reactor->poll(100);
+  CHECK(looks == 3);
+  INFO(answer->value);
+  REQUIRE(answer->code == BH_OK);
+  Reloaded reloaded;
+  REQUIRE(from_bytes(answer->value, &reloaded));
+  CHECK(reloaded.report.files ==
+        std::vector<std::string>{"tools.runs: file changed; new version runs",
+                                 "tools.idle: file changed; new version runs",
+                                 "tools.starts: file changed; new version is starting",
+                                 "tools.start: file changed; new version runs",
+                                 "tools.fails: file changed; new version does not run",
+                                 "tools.odd: file changed; new version does not run",
+                                 "policies.starts: file changed; new version runs"});
+  CHECK(reloaded.not_connected ==
+        std::vector<std::pair<std::string, std::string>>{{"starts", "still connecting"},
+                                                         {"fails", "exit status 1"},
+                                                         {"odd", "its last start failed"}});
 }

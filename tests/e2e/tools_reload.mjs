@@ -69,6 +69,26 @@ test('a changed file of a tools plugin is detected and reported, and its calls a
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one', 'two']);
 });
 
+// Fault: a new version that has not started yet is reported as running.
+test('a new version that is still starting is reported, and the other plugins work', async (t) => {
+  const paths = { first: t.path('a/held.so'), second: t.path('b/held.so') };
+  for (const path of Object.values(paths)) install(path, 'one');
+  const tools = Object.fromEntries(Object.entries(paths).map(([name, plugin]) => [name, { plugin, required: false }]));
+  const gateway = await t.gateway({ limits: { plugin_init_ms: 60_000 }, tools });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  install(paths.first, 'hangs-in-start');
+  install(paths.second, 'two');
+  const { success, files, changed, not_connected: waiting } = await reload(gateway);
+  assert.deepEqual({ success, files, changed, waiting }, {
+    success: true,
+    files: ['tools.first: file changed; new version is starting', 'tools.second: file changed; new version runs'],
+    changed: ['first', 'second'],
+    waiting: [{ name: 'first', reason: 'still connecting' }],
+  });
+  assert.equal(await said(client, 'second__which'), 'two');
+});
+
 const compartments = async (gateway, name) => (await statusOf(gateway)).compartments.filter((one) => one.name === name);
 const two = (t, install_) => {
   const paths = { first: t.path('a/held.so'), second: t.path('b/held.so') };
