@@ -141,6 +141,9 @@ class Gateway {
                            const std::function<void(Result<ApplyReport>)> &done) {
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
+      // The service reads BH_E_UNAVAILABLE as "the endpoint starts with the new profile". A plugin
+      // can return any status when it rejects a profile, so the plugin's status is not forwarded.
+      if (!report) report = fail(BH_E_INVALID, std::move(report.error().text));
       if (report) {
         front_.set_project(next.project);
         pins_->set_profile(profile);

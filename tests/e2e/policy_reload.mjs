@@ -9,8 +9,8 @@ import { Gateway, assert, build, fake, program, run, show, test, until } from '.
 import { statusOf } from './status.mjs';
 
 const modes = { compartments: [], 'one process': ['--single-process'] };
-const both = (name, fn) => {
-  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+const both = (name, fn, options) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), options);
 };
 const quoted = (text) => JSON.stringify(String(text));
 const server = () => fake('--tool', 'a', '--tool', 'b');
@@ -309,6 +309,73 @@ both('a policy in the endpoint that rejects a new configuration at run time keep
   });
   assert.match(reload(gateway).out, /policies\.x: needs a restart/);
 });
+
+// Fault: if the status of the rejection is not BH_E_INVALID, the other processes keep the rejected
+// profile, and a restarted endpoint uses it.
+const statuses = { BH_E_INVALID: -1, BH_E_UNSUPPORTED: -2, BH_E_UNAVAILABLE: -3, BH_E_LIMIT: -6, BH_E_DENIED: -7, BH_E_IO: -9, BH_PENDING: 1 };
+both('a policy that rejects a reload with any status leaves all processes with the old profile', async (t, args) => {
+  const held = t.path('held.so');
+  copyFileSync(join(build, 'core/plugin/testing_plugins/plugins/held-one.so'), held);
+  writeFileSync(t.path('held.plugin.toml'), 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n', { mode: 0o644 });
+  const def = fake('--tool', 'a', '--tool', 'b', '--tool', 'c', '--tool', 'd');
+  const more = fake('--tool', 'a', '--tool', 'b', '--tool', 'c', '--tool', 'd', '--tool', 'e');
+  const profile = ({ server: local = def, ruled = 'b', listed = 'c', say = 'old', keys = '' } = {}) => servers(local) + rule('one', ruled) + `[policies.default]
+plugin = "policy-rules"
+[policies.lists]
+plugin = "policy-lists"
+compartment = "own"
+rules = false
+tool_permissions = { local__${listed} = "block" }
+[policies.x]
+plugin = ${quoted(join(build, 'tests/judges/refusing-policy.so'))}
+compartment = "endpoint"
+rules = false
+${keys}
+[tools.mine]
+plugin = ${quoted(held)}
+say = "${say}"
+`;
+  const gateway = await t.gateway(profile(), { args });
+  const client = await t.http(gateway);
+  const said = async (to) => (await to.tool('mine__which')).content[0].text;
+  await until('all are listed', async () => (await client.toolNames()).includes('mine__which') && (await client.toolNames()).includes('local__d'), 30_000);
+  const policy = async () => (({ generation, digest }) => ({ generation, digest }))((await statusOf(gateway)).policy);
+  const before = await policy();
+  const isOld = async (to) => {
+    await until('the tools plugin has the old configuration', async () => await said(to).catch(() => '') === 'one old', 20_000);
+    await runs(to, 'local__a');
+    await runs(to, 'local__d');
+    await blocked(to, 'local__b', /security\.rules\.mcp\.one/);
+    await blocked(to, 'local__c', /tool_permissions\.local__c/);
+    assert.deepEqual((await to.toolNames()).sort(), ['local__a', 'local__d', ...['hold', 'hold_large', 'hold_secret', 'sleep', 'which'].map((name) => `mine__${name}`)]);
+    assert.deepEqual(await policy(), before);
+  };
+  await isOld(client);
+  for (const [name, status] of Object.entries(statuses)) {
+    const out = reloaded(gateway, profile({ server: more, ruled: 'a', listed: 'd', say: 'new', keys: `status = ${status}` }), 1);
+    assert.match(out, /nothing was changed[^]*policies\.x: the test refuses this configuration/, name);
+    await isOld(client);
+  }
+  if (args.length === 0) {
+    for (const name of ['policy.lists', 'mine', 'endpoint']) {
+      const find = async () => (await statusOf(gateway)).compartments.find((one) => one.name === name && one.state === 'running');
+      const { pid } = await find();
+      process.kill(pid, 'SIGKILL');
+      await until(`${name} is restarted`, async () => ((await find())?.pid ?? pid) !== pid, 20_000);
+      await isOld(await t.http(gateway));
+    }
+  }
+  // Without the status, the same profile is applied.
+  const out = reloaded(gateway, profile({ server: more, ruled: 'a', listed: 'd', say: 'new' }));
+  assert.match(out, /policy: .*in force/);
+  const last = await t.http(gateway);
+  await until('the tools plugin has the new configuration', async () => await said(last).catch(() => '') === 'one new', 20_000);
+  await until('the new tool is listed', async () => (await last.toolNames()).includes('local__e'), 20_000);
+  await blocked(last, 'local__a', /security\.rules\.mcp\.one/);
+  await blocked(last, 'local__d', /tool_permissions\.local__d/);
+  await runs(last, 'local__b');
+  await runs(last, 'local__c');
+}, { timeout: 120_000 });
 
 // Fault: rules that no policy in the profile evaluates are reported as in force.
 both('rules that are added beside a policy that evaluates none cause exit code 1, and the cause is named', async (t, args) => {
