@@ -349,3 +349,28 @@ TEST_CASE(
   w.ask();  // the next request is sent
   CHECK_FALSE(w.asked(w.first).empty());
 }
+
+TEST_CASE("a response that cannot be rewritten is not sent, and the server receives an error") {
+  World w;
+  Call &call = w.call_of(w.first);
+  const bool broken = GENERATE(true, false);
+  w.ask();
+  const std::string id = w.asked(w.first);
+  Scanned response(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"x":"secret"}})");
+  // No message has such a range: it extends beyond the message, so the edit is invalid.
+  if (broken) response.scan.id.end = static_cast<std::uint32_t>(response.text.size()) + 1;
+  w.asks.answer_judged(parse_number(id), response.get());
+  REQUIRE(w.lane.messages.size() == 1);
+  CHECK(mcp::member(w.to_server(), "id") == "\"r\"");
+  CHECK(at(w.to_server(), {"result", "x"}) == (broken ? "" : "\"secret\""));
+  CHECK((w.to_server().find("secret") == std::string::npos) == broken);
+  CHECK(at(w.to_server(), {"error", "code"}).starts_with('-') == broken);
+  CHECK(w.lost == (broken ? 1 : 0));
+  CHECK(w.counters.refused_asks == (broken ? 1 : 0));
+  // In both cases, the server's request is complete.
+  CHECK(w.first.load->asks == 0);
+  CHECK(call.stage == Stage::at_server);
+  CHECK(call.deadline_tick != 0);
+  w.answer(w.first, id);
+  CHECK(w.lane.messages.size() == 1);
+}

@@ -92,6 +92,21 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
   }
 };
 
+// Progress whose token cannot be replaced: the range extends beyond the message, which ends with
+// the token. No message from a scan has such a range.
+struct BrokenProgress {
+  explicit BrokenProgress(const std::string &token)
+      : whole(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,)"
+              R"("message":"secret","progressToken":)" +
+              token + "}}") {
+    end = whole.scan.token.end++;
+  }
+  Message get() const { return {std::string_view(whole.text).substr(0, end), &whole.scan}; }
+
+  Scanned whole;
+  std::uint32_t end = 0;
+};
+
 inline std::string_view at(std::string_view text, std::initializer_list<std::string_view> path) {
   for (const std::string_view name : path) text = mcp::member(text, name);
   return text;

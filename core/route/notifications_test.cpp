@@ -151,3 +151,18 @@ TEST_CASE("a policy that evaluates notifications evaluates each one before it is
   w.notifications.to_server(w.lane, w.first, m.get(), &part, 1);
   CHECK(w.lane.messages == std::vector<std::string>{m.text});
 }
+
+TEST_CASE("progress that cannot be rewritten reaches no client") {
+  World w;
+  Call &call = w.call_of(w.first);
+  call.request.progress_token = "\"mine\"";
+  const std::string number = std::to_string(call.exchange->id);
+  const BrokenProgress progress(number);
+  w.notifications.progress(w.lane, progress.get());
+  CHECK(w.client.sent.empty());
+  CHECK(w.lost == 1);
+  CHECK(w.counters.dropped_events == 0);
+  w.progress(number);  // the next one is sent
+  CHECK(w.events(w.first) == 1);
+  CHECK(w.lost == 1);
+}
