@@ -100,20 +100,25 @@ std::string KnownPlaces::real(const std::string &path, WalkBudget *budget) {
   if (const auto at = known_.find(path); at != known_.end()) return at->second;
   WalkBudget own;
   if (budget == nullptr) budget = &own;
-  std::string found = look_up(path, budget);
-  if (known_.size() < most && budget->failed.empty()) known_.emplace(path, found);
+  bool missing = false;
+  std::string found = look_up(path, budget, &missing);
+  if (!missing && known_.size() < most && budget->failed.empty()) known_.emplace(path, found);
   return found;
 }
 
 // Resolves one component at a time so that each shared parent is looked up only once.
-std::string KnownPlaces::look_up(const std::string &path, WalkBudget *budget) {
+std::string KnownPlaces::look_up(const std::string &path, WalkBudget *budget, bool *missing) {
   const std::string above = parent_of(path);
   const std::string folder = above == "/" ? above : real(above, budget);
-  if (folder.empty()) return {};
+  if (folder.empty()) {
+    *missing = true;
+    return {};
+  }
   std::string at = joined(folder, base_of(path));
   char link[1];
   if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path, budget);
-  return errno == EINVAL ? at : std::string();  // EINVAL: the path exists and is not a link
+  *missing = errno != EINVAL;  // EINVAL: the path exists and is not a link
+  return *missing ? std::string() : at;
 }
 
 }  // namespace bulkhead

@@ -52,9 +52,10 @@ std::string real_path(const std::string &path, WalkBudget *budget = nullptr);
 
 // Caches the resolved locations of paths that are looked up for every sandbox view (secrets,
 // services, caches), so servers that start together share the look-ups. All entries expire
-// together, `fresh_ns` after the cache was last cleared. Until then, changes to the file system are
-// not noticed. Must not be used for paths from a definition, because a server may have changed what
-// they refer to.
+// together, `fresh_ns` after the cache was last cleared. Until then, changes to existing paths are
+// not noticed. Missing paths are not cached: a credential that was created since the last start
+// must be hidden. Must not be used for paths from a definition, because a server may have changed
+// what they refer to.
 class KnownPlaces {
  public:
   static constexpr std::uint64_t fresh_ns = 500'000'000;
@@ -63,12 +64,12 @@ class KnownPlaces {
   // Clears the cache if it has expired or is full. Must be called before a sandbox view is planned.
   void refresh(std::uint64_t now_ns);
   // Returns the same result as real_path(), possibly from the cache. `path` must be absolute and
-  // must not contain "." or "..". A result is not cached if a walk with this budget or, without a
-  // budget, this look-up was given up (PathWalk::given_up).
+  // must not contain "." or "..". A result is not cached if the path is missing, or if a walk with
+  // this budget or, without a budget, this look-up was given up (PathWalk::given_up).
   std::string real(const std::string &path, WalkBudget *budget = nullptr);
 
  private:
-  std::string look_up(const std::string &path, WalkBudget *budget);
+  std::string look_up(const std::string &path, WalkBudget *budget, bool *missing);
   std::unordered_map<std::string, std::string> known_;
   std::uint64_t since_ns_ = 0;
 };

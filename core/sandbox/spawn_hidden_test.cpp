@@ -16,6 +16,22 @@
 
 using namespace bulkhead;
 
+namespace {
+
+// Creates credentials in hidden places after the start: in a folder that existed at the start, in a
+// new one, and in a new one below a folder that existed. Returns those that the server can read.
+std::vector<std::string> readable_later(const World &w, Running &run) {
+  std::vector<std::string> out;
+  fs::remove_all(w.home + "/.aws");
+  for (const char *place : {"/.aws/credentials", "/.kube/config", "/.config/gh/hosts.yml"}) {
+    put_file(w.home + place);
+    if (run.later("read:" + w.home + place) == "ok") out.emplace_back(place);
+  }
+  return out;
+}
+
+}  // namespace
+
 TEST_CASE(
     "by default the home folder is readable, secrets are hidden, and nothing can be changed") {
   if (skip_without_namespaces()) return;
@@ -72,6 +88,7 @@ TEST_CASE(
   CHECK(run.of("list:/sys") == "ok");
   CHECK_FALSE(fs::exists("/tmp/x"));
   CHECK(w.spawner->missing().empty());
+  CHECK(readable_later(w, run).empty());
 }
 
 namespace {
@@ -214,6 +231,20 @@ TEST_CASE("a completely granted home folder is bound as a single mount") {
   CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") != "ok");  // the folder existed at the start
   put_file(w.home + "/later.txt");
   CHECK(run.later("read:" + w.home + "/later.txt") == "ok");
+  // This is a documented limitation: in a named folder, places that are created or replaced after
+  // the start are visible until the server is started again (docs/hidden-places.md).
+  const std::vector<std::string> places = {"/.aws/credentials", "/.kube/config",
+                                           "/.config/gh/hosts.yml"};
+  CHECK(readable_later(w, run) == places);
+  // The next start hides them, although paths are looked up only once for several starts.
+  std::vector<std::string> attempts{"read:" + w.home + "/later.txt"};
+  for (const std::string &place : places) attempts.push_back("read:" + w.home + place);
+  Running again(w, R"("command":"server",)" + text, attempts);
+  CHECK(again.of("read:" + w.home + "/later.txt") == "ok");
+  for (const std::string &place : places) {
+    INFO(place);
+    CHECK(again.of("read:" + w.home + place) != "ok");
+  }
 }
 
 TEST_CASE("a variable whose value is the home folder grants nothing") {
@@ -223,8 +254,7 @@ TEST_CASE("a variable whose value is the home folder grants nothing") {
               {"write:" + w.home + "/new", "read:" + w.home + "/notes.txt"});
   CHECK(run.of("write:" + w.home + "/new") == "EROFS");
   CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
-  put_file(w.home + "/.kube/config");
-  CHECK(run.later("read:" + w.home + "/.kube/config") == "ENOENT");
+  CHECK(readable_later(w, run).empty());
 }
 
 TEST_CASE("a home folder with too many entries is logged, and the same paths are hidden in it") {
@@ -236,6 +266,7 @@ TEST_CASE("a home folder with too many entries is logged, and the same paths are
   CHECK(run.of("list:" + w.home) == "ok");
   REQUIRE(w.log.size() == 2);  // the other line names the working directory
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
+  CHECK(readable_later(w, run).empty());
 }
 
 TEST_CASE(
@@ -421,6 +452,7 @@ TEST_CASE("another user's FUSE file system is hidden and does not stop servers f
   Running run(w, R"("command":"server","sandbox":{"mode":")" + mode + "\"}",
               {"list:" + w.home + "/.gnupg", "read:" + top + "/file"});
   CHECK(run.of("list:" + w.home + "/.gnupg") == "ENOENT");
+  CHECK(readable_later(w, run).empty());
   CHECK(run.of("read:" + top + "/file") == (mode == "strict" ? "ENOENT" : "EACCES"));
 }
 
@@ -442,8 +474,7 @@ TEST_CASE("without namespaces Landlock hides secrets and rejects writes") {
   CHECK(run.of("env:npm_config_cache") == "ok");
   CHECK(run.of("io_uring") == "EPERM");
   CHECK(run.of("write:/dev/null") == "ok");
-  put_file(w.home + "/.kube/config");
-  CHECK(run.later("read:" + w.home + "/.kube/config") == "EACCES");
+  CHECK(readable_later(w, run).empty());
   put_file(w.state + "/secrets/later");
   CHECK(run.later("read:" + w.state + "/secrets/later") == "EACCES");
 }
@@ -470,6 +501,7 @@ TEST_CASE("without namespaces, /tmp is not granted if it contains a hidden path"
     CHECK((result == "ok") == may);
   }
   CHECK(run.results.size() == 14);
+  CHECK(readable_later(w, run).empty());
 }
 
 TEST_CASE("a server cannot rename the parents of hidden paths in a granted folder") {

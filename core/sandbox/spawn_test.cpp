@@ -278,10 +278,13 @@ TEST_CASE("cached locations expire and follow links") {
   CHECK(places.real(w.home + "/link") == real);
   CHECK(places.real(w.home + "/link/data.txt") == real + "/data.txt");
   put_file(secret);
+  fs::remove(w.home + "/link");
+  fs::create_directory_symlink(w.home, w.home + "/link");
   places.refresh(now + KnownPlaces::fresh_ns - 1);
-  CHECK(places.real(secret).empty());
+  CHECK(places.real(secret) == real_path(secret));  // missing paths are not cached
+  CHECK(places.real(w.home + "/link") == real);
   places.refresh(now + KnownPlaces::fresh_ns);
-  CHECK(places.real(secret) == real_path(secret));
+  CHECK(places.real(w.home + "/link") == real_path(w.home));
 }
 
 TEST_CASE("a server with an invalid definition is not started") {
