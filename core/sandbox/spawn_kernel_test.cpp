@@ -1,18 +1,22 @@
 // Tests the limits and the system calls of started children, and what they share with others.
+#include <linux/seccomp.h>
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include "sandbox/child.hpp"
+#include "sandbox/child_filter.hpp"
 #include "sandbox/landlock.hpp"
 #include "sandbox/spawn_world.hpp"
 
@@ -447,4 +451,77 @@ TEST_CASE("without network access, only the listed socket families can be create
               {families, "loopback"});
   CHECK(run.of(families) == "ok");
   CHECK(run.of("loopback") == "ok");
+}
+
+namespace {
+
+// Returns the error of socket() for each family, in a process that has only the filter of a server,
+// without namespaces. 0: the socket was created. If `filter` is null, the process has no filter.
+std::map<int, int> socket_errors(const std::vector<std::pair<int, int>> &families,
+                                 const sock_fprog *filter) {
+  int results[2];
+  REQUIRE(::pipe2(results, O_CLOEXEC) == 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const bool set =
+        filter == nullptr || (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                              ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0);
+    for (const auto &[family, type] : families) {
+      const int error = !set ? -1 : ::socket(family, type | SOCK_CLOEXEC, 0) >= 0 ? 0 : errno;
+      if (::write(results[1], &error, sizeof error) != sizeof error) ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  ::close(results[1]);
+  std::map<int, int> out;
+  for (const auto &[family, type] : families) {
+    int error = -1;
+    CHECK(::read(results[0], &error, sizeof error) == sizeof error);
+    out[family] = error;
+  }
+  ::close(results[0]);
+  ::waitpid(pid, nullptr, 0);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the filter of a server without network access allows only the listed socket families") {
+  const bool strict = GENERATE(false, true);
+  const std::map<int, int> errors = socket_errors({{AF_UNIX, SOCK_STREAM},
+                                                   {AF_INET, SOCK_STREAM},
+                                                   {AF_INET6, SOCK_DGRAM},
+                                                   {AF_NETLINK, SOCK_RAW},
+                                                   {AF_VSOCK, SOCK_STREAM},
+                                                   {AF_PACKET, SOCK_DGRAM},
+                                                   {AF_ALG, SOCK_SEQPACKET},
+                                                   {AF_KEY, SOCK_RAW},
+                                                   {AF_BLUETOOTH, SOCK_RAW}},
+                                                  &child_filter(strict, false));
+  for (const int family : {AF_UNIX, AF_INET, AF_NETLINK}) {
+    INFO("family " << family);
+    CHECK(errors.at(family) == 0);
+  }
+  // The kernel may have been started without IPv6.
+  if (::access("/proc/net/if_inet6", F_OK) == 0) CHECK(errors.at(AF_INET6) == 0);
+  for (const int family : {AF_VSOCK, AF_PACKET, AF_ALG, AF_KEY, AF_BLUETOOTH}) {
+    INFO("family " << family);
+    CHECK(errors.at(family) == EAFNOSUPPORT);
+  }
+  // Without the filter, the result is different: root may create such a socket, others get EPERM.
+  // A server with network access has the same families.
+  const std::vector<std::pair<int, int>> packets = {{AF_PACKET, SOCK_DGRAM}};
+  const int unfiltered = socket_errors(packets, nullptr).at(AF_PACKET);
+  CHECK((unfiltered == 0 || unfiltered == EPERM));
+  CHECK(socket_errors(packets, &child_filter(strict, true)).at(AF_PACKET) == unfiltered);
+}
+
+TEST_CASE("without namespaces, a server without network access is not started") {
+  const std::string mode = GENERATE("home-read-only", "strict");
+  World w([](SpawnOptions &options) { options.namespaces = false; });
+  Running run(w, R"("command":"x","sandbox":{"network":false,"mode":")" + mode + "\"}",
+              {"write:/dev/null"});
+  CHECK(run.status == BH_E_UNSUPPORTED);
+  CHECK(run.error.find("its network access cannot be blocked") != std::string::npos);
+  CHECK(run.results.empty());
 }
