@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # alone.sh SDK_DIR: checks that every SDK header can be included first.
 #  - Each header must compile alone as C++20 (and as C11 if its name ends in .h) with every
-#    installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX.
+#    installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX. The script prints their versions,
+#    and fails if one of them is installed but has not compiled all headers.
 #  - Each .hpp header must include the standard headers for all names that it uses. Compiling does
 #    not prove this, because standard headers include others, which differ between library versions.
 set -euo pipefail
@@ -68,11 +69,30 @@ for header in "${headers[@]}"; do
   done
 done
 
+supported=("g++ "{12,13,14} "clang "{14,15,16,17,18,19})
+# Prints the name and the complete version of a compiler.
+version_of() {
+  local kind=g++
+  case $("$1" --version 2>/dev/null) in *clang*) kind=clang ;; esac
+  echo "$kind $("$1" -dumpfullversion -dumpversion 2>/dev/null || "$1" -dumpversion)"
+}
 compilers=()
 seen=" "
-for compiler in "${CXX:-}" g++-{12,13,14} clang++-{14,15,16,17,18,19}; do
+installed=()  # the supported versions that are installed, also those without a command of this name
+for compiler in "${CXX:-}" g++-{12,13,14} clang++-{14,15,16,17,18,19} g++ clang++ \
+  /usr/lib/llvm-{14,15,16,17,18,19}/bin/clang++; do
   path=$(command -v "${compiler:-none}" || true)
   [ -n "$path" ] || continue
+  version=$(version_of "$path" || true)
+  major=${version%%.*}
+  known=no
+  for one in "${supported[@]}"; do [ "$one" != "$major" ] || known=yes; done
+  case $compiler in  # the name of the command counts, even if the command does not work
+    clang++-[0-9]*) installed+=("clang ${compiler##*-}") ;;
+    g++-[0-9]*) installed+=("g++ ${compiler##*-}") ;;
+    *) [ "$known" = no ] || installed+=("$major") ;;
+  esac
+  [ "$known" = yes ] || [ "$compiler" = "${CXX:-}" ] || continue
   path=$(realpath "$path")
   [[ $seen != *" $path "* ]] || continue
   seen+="$path "
@@ -88,12 +108,34 @@ check() {
     "$1" "${flags[@]}" -x c -std=c11 - <<<"#include <$name>
 extern int not_empty;" || failed=1
   fi
-  [ "$failed" = 0 ] || echo "$2 does not compile alone with $1"
+  if [ "$failed" = 0 ]; then
+    echo "$2" >>"$3"
+  else
+    echo "$2 does not compile alone with $1"
+  fi
   return "$failed"
 }
 export -f check
+done_headers=$(mktemp)
+trap 'rm -f "$done_headers"' EXIT
+ran=()
 for compiler in "${compilers[@]}"; do
-  printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'check "$@"' check "$compiler" {} || fail=1
-  echo "$("$compiler" --version | head -1): ${#headers[@]} headers"
+  : >"$done_headers"
+  printf '%s\0' "${headers[@]}" |
+    xargs -0 -P "$(nproc)" -I{} bash -c 'check "$@"' check "$compiler" {} "$done_headers" || fail=1
+  version=$(version_of "$compiler")
+  count=$(wc -l <"$done_headers")
+  echo "$version ($compiler): $count of ${#headers[@]} headers"
+  [ "$count" -ne ${#headers[@]} ] || ran+=("${version%%.*}")
 done
+missing=()
+for one in "${supported[@]}"; do
+  if [[ " ${installed[*]/%/,} " != *" $one, "* ]]; then
+    missing+=("$one")
+  elif [[ " ${ran[*]/%/,} " != *" $one, "* ]]; then
+    echo "$one is installed, but has not compiled all headers"
+    fail=1
+  fi
+done
+[ ${#missing[@]} -eq 0 ] || (IFS=,; echo "not installed: ${missing[*]}")
 exit $fail
