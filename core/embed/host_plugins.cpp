@@ -13,7 +13,7 @@ namespace bulkhead {
 // ---- loading ---------------------------------------------------------------------------------
 
 Result<void> HostPlugins::load(PluginRuntimeOptions options, MakeStub make_stub) {
-  runtime_.emplace(*core_.reactor, core_.profile, std::move(options));
+  runtime_ = std::make_unique<PluginRuntime>(*core_.reactor, core_.profile, std::move(options));
   make_stub_ = std::move(make_stub);
   use_prints();
   const Profile &profile = core_.profile;

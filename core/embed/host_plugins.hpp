@@ -4,7 +4,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,7 +74,7 @@ class HostPlugins {
   HostParts &host_;
   std::string prints_key_;
   MakeStub make_stub_;
-  std::optional<PluginRuntime> runtime_;  // must outlive the parts
+  std::unique_ptr<PluginRuntime> runtime_;  // must outlive the parts
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
   Parts leaving_;            // removed by a reload; they may have in-flight calls
   std::deque<Parts> ended_;  // stopped plugins whose posted functions have not yet run

@@ -77,13 +77,12 @@ Lane *lane_for(const CallInHand &hand, bool tasks) {
 // Returns true if a requestState for the client may have to be sealed after the call has been sent,
 // and the values for it have not been kept yet. The server may be of 2026-07-28 and have a state of
 // its own, or it may ask the client.
-bool may_need_state(const Call &call, const Lane &lane) {
+bool may_need_state(const Session &s, const Call &call, const Lane &lane) {
   constexpr ClientCaps askable = cap::elicitation | cap::sampling | cap::roots;
-  const Session *s = call.session;
-  if (s == nullptr || !s->repeats_requests || call.request.kept.any()) return false;
+  if (!s.repeats_requests || call.request.kept.any()) return false;
   if (lane.upstream().tools != nullptr) return false;
   const std::string_view revision = lane.revision();
-  return (s->caps & askable) != 0 || revision.empty() || revision == stateless_revision;
+  return (s.caps & askable) != 0 || revision.empty() || revision == stateless_revision;
 }
 
 }  // namespace
@@ -331,10 +330,9 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
                      BH_OUTCOME_ERROR);
     return std::nullopt;
   }
-  if (may_need_state(call, lane)) {
+  if (const Session *s = call.session; s != nullptr && may_need_state(*s, call, lane)) {
     std::string scratch;
-    call.request.kept.keep(kept_, call.session->load,
-                           mcp::unquote(hand.message[hand.target.range], &scratch),
+    call.request.kept.keep(kept_, s->load, mcp::unquote(hand.message[hand.target.range], &scratch),
                            hand.message[hand.message.scan->arguments]);
   }
   exchange->method = call.method;

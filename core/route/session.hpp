@@ -101,7 +101,10 @@ struct Session {
   // Returns the number that identifies the client in rules, records and approvals: the handle of
   // its session or connection or, for sessionless requests without a connection, the number that
   // all requests from its peer have (ClientLoad::client).
-  std::uint64_t client() const noexcept { return load != nullptr ? load->client : handle; }
+  std::uint64_t client() const noexcept {
+    const ClientLoad *shared = load.get();
+    return shared != nullptr ? shared->client : handle;
+  }
   // Returns the handle of the transport's session to which this session belongs, or 0 if there is
   // none.
   bh_session at_transport() const noexcept { return is_sessionless() ? connection : handle; }

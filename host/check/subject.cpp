@@ -46,7 +46,7 @@ std::unique_ptr<Loaded> Loaded::load(Trial *trial, const Subject &subject, Trial
 }
 
 Loaded::~Loaded() {
-  if (entry_ == nullptr) return;
+  if (entry_ == nullptr || host_ == nullptr) return;  // init has not succeeded
   host_->forbid("deinit");
   entry_->deinit();
   host_->allow();

@@ -46,8 +46,8 @@ struct Word {
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
-  const std::string bad = std::string(key) + ": must be a list of \"" + std::string(words[0].text) +
-                          "\" and \"" + std::string(words[1].text) + "\"";
+  std::string bad = std::string(key) + ": must be a list of \"" + std::string(words[0].text) +
+                    "\" and \"" + std::string(words[1].text) + "\"";
   if (!value.IsArray() || value.Empty()) return bad;
   for (const auto &word : words) out->*word.place = false;
   for (const rapidjson::Value &each : value.GetArray()) {

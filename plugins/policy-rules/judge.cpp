@@ -77,10 +77,9 @@ Match Judge::match_without_budget(const Rule &rule) {
   return Match::yes;
 }
 
-// Returns the key of the count that the call is added to. The rule must have a budget.
-std::string Judge::key_of(const Rule &rule) const {
+// Returns the key of the count that the call is added to. `budget` is the rule's budget.
+std::string Judge::key_of(const Rule &rule, const Budget &budget) const {
   const Call &call = question_.call();
-  const Budget &budget = *rule.over;
   std::string key = rule.id;
   // Each part is prefixed with its length, so different parts never result in the same key.
   const auto part = [&](bool wanted, std::string_view text) {
@@ -98,7 +97,7 @@ std::string Judge::key_of(const Rule &rule) const {
 // destinations cannot be determined. Otherwise, returns no and, if the call is not yet counted,
 // prepares a charge, which is applied unless the call is blocked.
 Match Judge::within(const Rule &rule, const Budget &budget) {
-  std::string key = key_of(rule);
+  std::string key = key_of(rule, budget);
   if (question_.call().again && is_counted(key)) return Match::no;
   const Counters::Addition addition{question_.call().asked_bytes(), &question_.hosts(),
                                     question_.call().principal};
@@ -224,7 +223,8 @@ void Judge::charge_undecided(const RuleSet &set, const Call &call, std::uint64_t
         if (found == Match::no) return false;
         if (!rule.over) return found == Match::yes;  // this rule decides about such calls
         if (rule.over->what == Budget::What::bytes)
-          counters_.add(*rule.over, key_of(rule), {bytes, nullptr, call.principal}, now);
+          counters_.add(*rule.over, key_of(rule, *rule.over), {bytes, nullptr, call.principal},
+                        now);
         return false;
       });
 }

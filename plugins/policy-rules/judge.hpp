@@ -101,7 +101,7 @@ class Judge {
   Verdict first_match(const RuleSet &set);
   Verdict judge_body(const RuleSet &set);
   void charge_undecided(const RuleSet &set, const Call &call, std::uint64_t bytes);
-  std::string key_of(const Rule &rule) const;
+  std::string key_of(const Rule &rule, const Budget &budget) const;
   Match match(const Rule &rule);
   Match match_without_budget(const Rule &rule);
   Match within(const Rule &rule, const Budget &budget);

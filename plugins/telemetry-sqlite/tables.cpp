@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <cstdio>
 
 #include "record-store/schema.hpp"
@@ -234,8 +235,7 @@ bool Tables::decision(const Row &row, Head *head) {
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;
   const std::string timestamp = time_text(row.start_unix_ns);
   char event_id[17];
-  std::snprintf(event_id, sizeof event_id, "%012llx",
-                static_cast<unsigned long long>(head->seq + 1));
+  std::snprintf(event_id, sizeof event_id, "%012" PRIx64, head->seq + 1);
   auto &i = decisions_;
   i.begin();
   i.integer(static_cast<std::int64_t>(head->seq + 1));

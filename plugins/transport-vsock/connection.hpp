@@ -25,7 +25,8 @@
 
 namespace transport_vsock {
 
-class Connection;
+// The class is final, but the check reads only this declaration.
+class Connection;  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 inline constexpr std::size_t max_unsent = 256u << 20;  // queued output of all connections together
 
