@@ -11,6 +11,28 @@ namespace {
 
 constexpr std::uint32_t max_batch = 256;
 
+// If a plugin does not allow requests without records, and the request cannot be recorded, sends an
+// error response and returns false.
+bool can_record(const ClientMessages::Needs &needs, const Incoming &request) {
+  if (!needs.recorder.active()) return true;
+  if (!needs.recorder.must_refuse(needs.calls.size()) && !needs.answers.held_full()) return true;
+  ++needs.counters.refused_unrecorded;
+  needs.answers.unrecorded_error(
+      request.reply, request.id(), code::internal_error,
+      "the gateway cannot record calls at the moment, and its profile rejects calls that cannot "
+      "be recorded (on_failure = \"block\")");
+  return false;
+}
+
+// Records a message that is not a valid request, and sends an error response.
+void refuse(const ClientMessages::Needs &needs, const ReplyTo &reply, const Message &message,
+            std::string_view text, std::uint32_t http_status = 0) {
+  ++needs.counters.refused_messages;
+  Incoming request{reply, message, needs.reactor.now_ns()};
+  if (!can_record(needs, request)) return;
+  needs.answers.error(request, code::invalid_request, text, http_status);
+}
+
 }  // namespace
 
 bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view message,
@@ -53,18 +75,26 @@ bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, 
   const std::size_t most = needs_.profile.limits.message_bytes;
   const bool fits = message.size() <= most;
   if (fits && mcp::scan(message, scan, &error)) return true;
-  ++needs_.counters.refused_messages;
   out->flags |= BH_DELIVERED_REFUSED;
   if (!fits) {
+    ++needs_.counters.refused_messages;
     needs_.answers.unrecorded_error(
         reply, {}, code::invalid_request,
         "the message is larger than " + std::to_string(most) + " bytes (limits.message_bytes)",
         413);
-  } else {
-    needs_.answers.unrecorded_error(
-        reply, error.id.in(message), error.code,
-        std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
+    return false;
   }
+  const std::string text =
+      std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")";
+  if (error.code != code::invalid_request) {  // not JSON
+    ++needs_.counters.refused_messages;
+    needs_.answers.unrecorded_error(reply, error.id.in(message), error.code, text, 400);
+    return false;
+  }
+  scan->id = error.id;  // the record has the same id as the response
+  scan->params = {};    // not recorded, because no policy has evaluated the message
+  needs_.journal.request(reply, {message, scan});
+  refuse(needs_, reply, {message, scan}, text, 400);
   return false;
 }
 
@@ -88,14 +118,7 @@ ClientEdge &ClientMessages::edge_of(const Session &s, const Message &message,
 
 void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  if (needs_.recorder.active() &&
-      (needs_.recorder.must_refuse(needs_.calls.size()) || needs_.answers.held_full())) {
-    ++needs_.counters.refused_unrecorded;
-    return needs_.answers.unrecorded_error(
-        request.reply, request.id(), code::internal_error,
-        "the gateway cannot record calls at the moment, and its profile rejects calls that cannot "
-        "be recorded (on_failure = \"block\")");
-  }
+  if (!can_record(needs_, request)) return;
   if (scan.bad_progress_token) {
     ++needs_.counters.refused_messages;
     return needs_.answers.error(request, code::invalid_params, bad_progress_token);
@@ -125,14 +148,16 @@ void ClientMessages::notification(Session &s, ClientEdge &edge, const Message &m
 }
 
 // Handles the messages of a batch in order and responds with one array. A nested array is not a
-// valid message.
+// valid message. Messages that are not handled are not read: they have one record and one error
+// response together.
 bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &reply,
                            std::string_view message) {
+  mcp::Scan unread;
+  unread.kind = mcp::Kind::batch;
   if (!edge.takes_batches(s)) {
-    ++needs_.counters.refused_messages;
-    needs_.answers.error(
-        reply, {}, code::invalid_request,
-        "JSON-RPC batches are supported only in MCP 2025-03-26; send one message at a time", 400);
+    refuse(needs_, reply, {message, &unread},
+           "JSON-RPC batches are supported only in MCP 2025-03-26; send one message at a time",
+           400);
     return true;
   }
   ClientAnswers &answers = needs_.answers;
@@ -143,15 +168,15 @@ bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &re
     Session *session = needs_.sessions.find(part.session);
     if (session == nullptr || !answers.batches().add(batch)) return false;
     if (++count > max_batch) {
-      answers.error(part, {}, code::invalid_request,
-                    "a batch can contain at most " + std::to_string(max_batch) + " messages");
+      const auto rest = static_cast<std::size_t>(element.data() - message.data());
+      refuse(needs_, part, {message.substr(rest), &unread},
+             "a batch can contain at most " + std::to_string(max_batch) + " messages");
       ++answered;
       return false;
     }
     bh_delivery delivery{};
     if (element.starts_with('[')) {
-      ++needs_.counters.refused_messages;
-      answers.error(part, {}, code::invalid_request, "a batch cannot contain a batch");
+      refuse(needs_, part, {element, &unread}, "a batch cannot contain a batch");
     } else if (!handle(*session, part, element, &delivery)) {
       answers.batch_message_done(batch);
       return true;

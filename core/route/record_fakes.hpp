@@ -16,7 +16,8 @@ struct FakeArchive {
   struct Record {
     std::uint64_t number, intent;
     std::uint32_t kind, outcome, flags;
-    std::string name, principal, request, response, detail;
+    std::string name, principal, request, response, detail, method, request_id, error;
+    std::uint64_t bytes_in;
   };
   std::uint32_t needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS;
   std::size_t room = SIZE_MAX;  // number of records that it accepts before it is full
@@ -34,7 +35,9 @@ inline const bh_telemetry archive_table = {
         archive.records.push_back(
             {r.number, r.intent, r.kind, r.outcome, r.flags, std::string(bh::view(r.name)),
              std::string(bh::view(r.principal)), std::string(bh::view(r.request)),
-             std::string(bh::view(r.response)), std::string(bh::view(r.detail))});
+             std::string(bh::view(r.response)), std::string(bh::view(r.detail)),
+             std::string(bh::view(r.method)), std::string(bh::view(r.request_id)),
+             std::string(bh::view(r.error)), r.bytes_in});
       }
       return taken;
     },

@@ -402,6 +402,7 @@ void Recorder::record(const Message &message, const End &end) {
   entry->method = scan.method == mcp::Method::other
                       ? bh::cut_text(mcp::unquote(scan.method_text.in(message.text), &scratch), 128)
                       : mcp::to_string(scan.method);
+  if (scan.method == mcp::Method::none) entry->method = "unknown";  // invalid, or a batch
   const mcp::Range named = scan.name.empty() ? scan.uri : scan.name;
   if (!named.empty())
     entry->name = bh::cut_text(mcp::unquote(named.in(message.text), &scratch), max_text);

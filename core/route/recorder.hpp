@@ -62,7 +62,7 @@ class Recorder {
   // policy() and event() have no effect.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
-  // A client request or notification that does not start a call.
+  // A client request or notification that does not start a call, or an invalid message.
   struct Message {
     const Session *session = nullptr;
     std::uint64_t session_handle = 0;

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, 
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, fake, program, run, runProgram, sanitized, show, test, until } from './lib.mjs';
+import { Gateway, StdioClient, assert, fake, member, program, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { Records, tamper } from './records.mjs';
 import { statusOf } from './status.mjs';
 
@@ -546,6 +546,94 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.whole, true, show(report));
     assert.deepEqual(report.notes, []);
   }, { timeout: 120_000 });
+}
+
+// Starts a gateway for one client of 2025-03-26, which has batches. `send` sends a message and
+// resolves with the responses to it.
+async function rawClient(t, wire, profile, args) {
+  const revision = { revision: '2025-03-26' };
+  if (wire === 'HTTP') {
+    const gateway = await t.gateway(profile, { args });
+    const client = await t.http(gateway, { ...revision, initialize: false });
+    const send = async (message) => {
+      const { body, headers } = await client.exchange('POST', { body: message, headers: client.headers() });
+      const texts = headers['content-type'].startsWith('application/json') ? [body] : [...body.matchAll(/^data: (.+)$/gm)].map(([, data]) => data);
+      return texts.flatMap((text) => JSON.parse(text));
+    };
+    return { gateway, client, send, stop: () => gateway.stop() };
+  }
+  const gateway = new Gateway(t.dir, profile, { args });
+  const client = new StdioClient(...gateway.stdioCommand(), revision);
+  t.defer(() => client.close());
+  t.gateways.push({ stderr: () => client.stderr });
+  const send = async (message) => {
+    const from = client.lines.length;
+    client.write(message);
+    const line = await until('a response', () => client.lines.slice(from).find((text) => text.startsWith('[') || member(text, 'method') === undefined));
+    return [JSON.parse(line)].flat();
+  };
+  return { gateway, client, send, stop: () => client.close() };
+}
+
+for (const [wire, mode] of [['HTTP', 'batch'], ['stdio', 'batch'], ['HTTP', 'full'], ['stdio', 'full']]) {
+  test(`each rejected message has one row, like each response (${wire}, mode ${mode})`, async (t) => {
+    const { gateway, client, send, stop } = await rawClient(t, wire, {
+      mcpServers: { local: fake('--tool', 'ok') },
+      telemetry: { records: { plugin: 'telemetry-sqlite', mode } },
+    }, wire === 'HTTP' ? [] : ['--single-process']);
+    const records = new Records(gateway);
+    const twice = (method, member, name) => (id) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"${member}":"${name}","arguments":{"k":"s3cret"},"${member}":"local__s3cret"}}`;
+    const good = (id) => client.message('tools/call', { name: 'local__ok', arguments: { id } }, id);
+    const ping = (id) => client.message('ping', undefined, id);
+    const batch = (n, message = ping) => `[${Array.from({ length: n }, (_, i) => message(i + 1)).join()}]`;
+    const errors = (answers) => answers.filter(({ error }) => error).map(({ id, error }) => [id, error.code]);
+
+    let answers = await send(batch(3)); // before the session is initialized, batches are not allowed
+    assert.deepEqual(errors(answers), [[undefined, -32600]]);
+    let count = 1;
+    await client.initialize();
+    ++count;
+    const cases = [
+      [good(10), 1, []],
+      [twice('tools/call', 'name', 'local__ok')(11), 1, [[11, -32600]]],
+      [twice('resources/read', 'uri', 'file:///a')(12), 1, [[12, -32600]]],
+      [twice('prompts/get', 'name', 'local__p')(13), 1, [[13, -32600]]],
+      ['{"jsonrpc":"2.0","id":14,"id":15,"method":"tools/call","params":{"name":"local__ok"}}', 1, [[undefined, -32600]]],
+      [batch(2, good), 2, []],
+      [`[${good(20)},${twice('tools/call', 'name', 'local__ok')(21)},[${good(22)}],${good(23)}]`, 4, [[21, -32600], [undefined, -32600]]],
+      [batch(256), 256, []],
+      [batch(300), 257, [[undefined, -32600]]],
+    ];
+    for (const [message, expected, failed] of cases) {
+      answers = await send(message);
+      assert.equal(answers.length, expected, message);
+      assert.deepEqual(errors(answers), failed, message);
+      count += expected;
+    }
+    await stop();
+
+    assert.deepEqual(await records.rows("SELECT count(*) FROM mcp_calls WHERE method NOT LIKE 'notifications/%'"), [[count]]);
+    const rejected = await records.rows(`SELECT method, tool_name, target, request_id, error_message LIKE '%at most 256 messages%',
+      error_message, json_extract(response_preview, '$.message') FROM mcp_calls WHERE decision = 'error' ORDER BY id`);
+    assert.deepEqual(rejected.map((row) => row.slice(0, 5)), [
+      ['unknown', null, null, null, 0],
+      ['tools/call', 'local__ok', 'local__ok', '11', 0],
+      ['resources/read', null, 'file:///a', '12', 0],
+      ['prompts/get', null, 'local__p', '13', 0],
+      ['tools/call', 'local__ok', 'local__ok', null, 0],
+      ['tools/call', 'local__ok', 'local__ok', '21', 0],
+      ['unknown', null, null, null, 0],
+      ['unknown', null, null, null, 1],
+    ]);
+    for (const [error, message] of rejected.map((row) => row.slice(5))) assert.equal(error, message);
+    assert.deepEqual(await records.rows(
+      "SELECT count(*), count(request_preview), sum(outcome = 'error'), sum(server_name = 'gateway') FROM mcp_calls WHERE decision = 'error'"), [[8, 0, 8, 8]]);
+    assert.deepEqual(await records.rows("SELECT count(*) FROM mcp_calls WHERE ifnull(target, '') || ifnull(request_preview, '') || response_preview || ifnull(error_message, '') LIKE '%s3cret%'"), [[0]]);
+    assert.deepEqual(await records.rows("SELECT count(*) FROM mcp_calls WHERE tool_name = 'ok' AND decision = 'allowed'"), [[5]]);
+    const [report] = JSON.parse((await records.verify('--json')).stdout);
+    assert.equal(report.whole, true, show(report));
+  });
 }
 
 test('the session database has a private compartment with access only to its directory', async (t) => {
