@@ -8,6 +8,10 @@
 namespace bulkhead {
 namespace {
 
+// Maximum size of the name or URI in a request, as a JSON string. It is unescaped, looked up and
+// evaluated by rules on the event loop.
+constexpr std::size_t max_name_bytes = std::size_t{64} << 10;
+
 // Where a request names its target, what kind of item the target is, and the error message if the
 // name is missing.
 struct Named {
@@ -45,6 +49,13 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   const Named naming = naming_of(*request.message.scan, request.message.bytes);
   if (naming.range.empty()) {
     needs_.answers.error(request, code::invalid_params, naming.missing);
+    return false;
+  }
+  if (naming.range.size() > max_name_bytes) {
+    const bool uri = naming.kind == ItemKind::resource;
+    needs_.answers.error(request, code::invalid_params,
+                         std::string(uri ? "the URI" : "the name") + " has more than " +
+                             std::to_string(max_name_bytes) + " bytes");
     return false;
   }
   out->range = naming.range;

@@ -92,6 +92,35 @@ TEST_CASE("a long name is truncated in the error") {
   CHECK(w.error().size() < 400);
 }
 
+TEST_CASE("names and URIs of more than 64 KiB are rejected with an error that names the limit") {
+  World w;
+  w.add("a", "[]");
+  w.session = &w.joined();
+  struct Case {
+    const char *method, *begin, *end, *what;
+  };
+  for (const Case &c : {
+           Case{"tools/call", R"({"name":")", R"("})", "the name"},
+           Case{"prompts/get", R"({"name":")", R"("})", "the name"},
+           Case{"resources/read", R"({"uri":")", R"("})", "the URI"},
+           Case{"resources/subscribe", R"({"uri":")", R"("})", "the URI"},
+           Case{"completion/complete", R"({"ref":{"type":"ref/prompt","name":")", R"("}})",
+                "the name"},
+           Case{"completion/complete", R"({"ref":{"type":"ref/resource","uri":")", R"("}})",
+                "the URI"},
+       }) {
+    const auto error_of = [&](std::size_t bytes) {  // of the JSON string
+      CHECK_FALSE(w.find(c.method, c.begin + std::string(bytes - 2, 'y') + c.end));
+      return w.error();
+    };
+    INFO(c.begin);
+    const std::string refused = std::string("-32602 \"") + c.what + " has more than 65536 bytes\"";
+    CHECK(error_of(65'536) != refused);
+    CHECK(error_of(65'537) == refused);
+    CHECK(error_of(1'000'000) == refused);
+  }
+}
+
 TEST_CASE("the error names an unavailable server, and its reason unless a policy reads results") {
   World w;
   w.add("a", "[]");
