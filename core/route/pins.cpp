@@ -43,17 +43,19 @@ struct Pins::Listed {
   bool first;                                // no tool of this server has been approved before
   std::set<std::string, std::less<>> names;  // all names in the list
 
+  // Approved tools that are no longer listed, by shape; of tools with the same shape, the first one
+  // by name.
+  std::map<std::string_view, std::string_view> gone;
+
   // Returns the name of an approved tool whose definition is the same except for the name, and that
   // is no longer listed: it was probably renamed. Returns an empty string if there is none.
-  std::string former_name(const Tools &known, std::string_view shape) const {
-    for (const auto &[name, pin] : known) {
-      if (pin.shape == shape && !names.contains(name)) return name;
-    }
-    return {};
+  std::string former_name(std::string_view shape) const {
+    const auto at = gone.find(shape);
+    return at == gone.end() ? std::string() : std::string(at->second);
   }
 
   // Compares a listed tool with its pin and updates the pin. Returns true if the pin has changed.
-  bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
+  bool compare(const ItemList::Item &item, ToolPin *pin) const {
     const std::string hash = to_hex(item.hash);
     if (hash == pin->seen) return false;
     if (hash == pin->hash) {  // the server lists the approved definition again
@@ -64,7 +66,7 @@ struct Pins::Listed {
     }
     const std::string shape = shape_of(tools, item);
     if (pin->hash.empty() && pin->seen.empty()) {
-      pin->renamed_from = first ? std::string() : former_name(known, shape);
+      pin->renamed_from = first ? std::string() : former_name(shape);
       if (first || (rules.accept_new && pin->renamed_from.empty())) {
         pin->hash = hash;
         pin->shape = shape;
@@ -115,15 +117,18 @@ std::vector<PinNews> Pins::listed(const std::string &server, const ItemList &too
   Tools &known = servers_[server];
   const bool first = std::none_of(known.begin(), known.end(),
                                   [](const auto &each) { return !each.second.hash.empty(); });
-  Listed list{tools, rules_, first, {}};
+  Listed list{tools, rules_, first, {}, {}};
   std::string scratch;
   for (const ItemList::Item &item : tools.items) {
     list.names.emplace(mcp::unquote(item.key.in(tools.bytes), &scratch));
   }
+  for (const auto &[name, pin] : known) {
+    if (!pin.shape.empty() && !list.names.contains(name)) list.gone.emplace(pin.shape, name);
+  }
   for (const ItemList::Item &item : tools.items) {
     const std::string name(mcp::unquote(item.key.in(tools.bytes), &scratch));
     ToolPin *pin = pin_of(known, server, name);
-    if (pin == nullptr || !list.compare(known, item, pin)) continue;
+    if (pin == nullptr || !list.compare(item, pin)) continue;
     news.push_back({*pin, definition_of(tools, item)});
   }
   return news;
