@@ -48,6 +48,20 @@ std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t
   return out;
 }
 
+// Returns the text of a JSON string. Of a long string, only the beginning is unescaped, which has
+// more than max_text bytes: messages with a long name are rejected on the event loop.
+std::string_view recorded_text(std::string_view token, std::string *start, std::string *scratch) {
+  constexpr std::size_t long_token = 8192;
+  static_assert(long_token / 6 > Recorder::max_text + 8);  // an escape sequence has up to 6 bytes
+  if (token.size() <= long_token) return mcp::unquote(token, scratch);
+  std::size_t end = 1;
+  while (end < long_token - 8) {
+    end += token[end] != '\\' ? 1 : token[end + 1] == 'u' ? 6 : 2;
+  }
+  start->assign(token.substr(0, end)) += '"';
+  return mcp::unquote(*start, scratch);
+}
+
 }  // namespace
 
 std::string_view trace_of(std::string_view parent) noexcept {
@@ -389,7 +403,7 @@ void Recorder::record(const Message &message, const End &end) {
   Entry *entry = new_entry(end, message.start_ns, scan.kind == mcp::Kind::request);
   if (entry == nullptr) return;
   const std::string_view params = scan.params.in(message.text);
-  std::string scratch;
+  std::string start, scratch;
   entry->facts.session = message.session_handle;
   entry->facts.bytes_in = message.text.size();
   entry->facts.params_bytes = params.size();
@@ -399,13 +413,14 @@ void Recorder::record(const Message &message, const End &end) {
     describe(*message.session, entry);
     entry->process_name = message.session->process_name;
   }
-  entry->method = scan.method == mcp::Method::other
-                      ? bh::cut_text(mcp::unquote(scan.method_text.in(message.text), &scratch), 128)
-                      : mcp::to_string(scan.method);
+  entry->method =
+      scan.method == mcp::Method::other
+          ? bh::cut_text(recorded_text(scan.method_text.in(message.text), &start, &scratch), 128)
+          : mcp::to_string(scan.method);
   if (scan.method == mcp::Method::none) entry->method = "unknown";  // invalid, or a batch
   const mcp::Range named = scan.name.empty() ? scan.uri : scan.name;
   if (!named.empty())
-    entry->name = bh::cut_text(mcp::unquote(named.in(message.text), &scratch), max_text);
+    entry->name = bh::cut_text(recorded_text(named.in(message.text), &start, &scratch), max_text);
   entry->request_id = bh::cut_text(scan.id.in(message.text), max_text);
   entry->trace_id = trace_id(message.text, scan, message.session);
   entry->request = kept(params, BH_RECORD_REQUEST_CUT, &entry->facts.flags);

@@ -264,3 +264,33 @@ TEST_CASE("records of an earlier process stay in the ring if another record ther
   w.recorder.set_acknowledged(&w.other, 6);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{7, newest});
 }
+
+TEST_CASE("the beginning of a long name is recorded, also if it contains escape sequences") {
+  World w;
+  const auto recorded = [&w](const std::string &unit, std::size_t units) {
+    std::string name;
+    for (std::size_t i = 0; i < units; ++i) name += unit;
+    const Scanned message(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" +
+                          name + R"("}})");
+    w.recorder.record({&w.session, w.session.handle, message.text, &message.scan, 0},
+                      {BH_OUTCOME_ERROR, 0, 0, {}, {}, {}});
+    return w.last().name;
+  };
+  const auto repeated = [](const std::string &unit, std::size_t units) {
+    std::string out;
+    for (std::size_t i = 0; i < units; ++i) out += unit;
+    return out;
+  };
+  struct Case {
+    std::string unit, text;
+  };
+  for (const Case &c :
+       {Case{"x", "x"}, Case{"\\u0041", "A"}, Case{"\\\\", "\\"}, Case{"\\\"u", "\"u"},
+        Case{"\xC3\xA9", "\xC3\xA9"}, Case{"\\ud83d\\ude00", "\xF0\x9F\x98\x80"}}) {
+    const std::size_t kept = Recorder::max_text / c.text.size();
+    INFO(c.unit);
+    CHECK(recorded(c.unit, kept - 1) == repeated(c.text, kept - 1));
+    CHECK(recorded(c.unit, 2'000) == repeated(c.text, kept));
+    CHECK(recorded(c.unit, 100'000) == repeated(c.text, kept));
+  }
+}
