@@ -1,4 +1,4 @@
-// Tests notifications of clients with sessions.
+// Tests progress of clients with sessions for requests of servers.
 #include "route/session_edge.hpp"
 
 #include <catch2/catch.hpp>
