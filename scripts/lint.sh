@@ -33,6 +33,16 @@ profile corporation|formats|layers
 corporation formats|layers
 formats corporation|layers
 END
+# The parts of the request path declare the interfaces that they need (docs/architecture.md). Test
+# worlds may connect all parts.
+if git grep -nE '#include *[<"]([a-z_.]+/)*router\.hpp[>"]' -- core/route ':!core/route/router.cpp' \
+  ':!*_test.cpp' ':!*_world.hpp'; then
+  complain "core/route: only router.cpp includes router.hpp; declare the interface that the part needs"
+fi
+if git grep -nE '#include *[<"]((\.\./)+|bulkhead/)?host\.hpp[>"]' -- core ':!core/embed' \
+  ':!core/compartment'; then
+  complain "core/: only embed and compartment include host.hpp, the public header of the library"
+fi
 if git grep -nIE '\b(TODO|FIXME|XXX)\b' -- core host plugins sdk; then
   complain "unfinished: complete it, remove it, or file an issue"
 fi
