@@ -179,6 +179,22 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
   return std::string(cursor);
 }
 
+const ItemList::Item *ItemList::find(const DefinitionHash &definition, std::size_t at) const {
+  if (at < items.size() && items[at].hash == definition) return &items[at];
+  const auto found = std::find_if(items.begin(), items.end(), [&definition](const Item &item) {
+    return item.hash == definition;
+  });
+  return found == items.end() ? nullptr : &*found;
+}
+
+const ItemList::Item *ItemList::find_named(std::string_view name) const {
+  std::string scratch;
+  const auto found = std::find_if(items.begin(), items.end(), [&](const Item &item) {
+    return mcp::unquote(item.key.in(bytes), &scratch) == name;
+  });
+  return found == items.end() ? nullptr : &*found;
+}
+
 bool hide_tools(const ServerDef &definition, ItemList *tools) {
   std::string scratch;
   return remove_items(tools, [&](const ItemList::Item &item) {

@@ -54,6 +54,12 @@ struct ItemList {
   // ignoring case. Programs that read such an item disagree about its name and its other values.
   std::vector<std::string> ambiguous;
 
+  // Returns the item that has exactly this definition, or null. The item at index `at` is compared
+  // first.
+  const Item *find(const DefinitionHash &definition, std::size_t at = 0) const;
+  // Returns the item with this name, or null.
+  const Item *find_named(std::string_view name) const;
+
   bool operator==(const ItemList &other) const {
     return bytes == other.bytes && left_out == other.left_out && ambiguous == other.ambiguous;
   }

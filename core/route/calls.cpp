@@ -71,7 +71,8 @@ Lane *lane_for(const CallInHand &hand, bool tasks) {
   const bool tool = hand.message.scan->method == mcp::Method::tools_call;
   if (!tool || tasks || upstream.def().pool_size < 2) return target.lane;
   std::string scratch;
-  return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
+  return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch),
+                        target.resolved);
 }
 
 // Returns true if a requestState for the client may have to be sealed after the call has been sent,
@@ -195,6 +196,20 @@ Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
 // call will be evaluated again before it is sent.
 bool Calls::is_outdated(Call &call, Target *target) {
   if (has_only_task_id(call) || !Judge::renew_definition(call, target)) return false;
+  call.rules = 0;
+  ++call.redefined;
+  return true;
+}
+
+// Called when the lane can send a queued call. Like is_outdated(), for the connections of a pool:
+// the lane must still list the definition of the call's target, and if pins are enforced, no
+// connection may list a definition that is not approved.
+bool Calls::is_outdated_in_pool(Call &call) {
+  const Target &target = call.parked->target;
+  const Lane &lane = *call.exchange->lane;
+  if (has_only_task_id(call) || lane.upstream().def().pool_size < 2) return false;
+  const bool same = &lane == target.lane || lists_definition(lane, target.resolved);
+  if (same && needs_.judge.is_approved(call, target)) return false;
   call.rules = 0;
   ++call.redefined;
   return true;
@@ -488,7 +503,8 @@ void Calls::call_decided(Call &call, const Gate::Decision &decision) {
 
 bool Calls::may_be_sent(Call &call) {
   if (call.events.ends_call()) return false;
-  if (!is_outdated(call, &call.parked->target) && call.rules == rules_) return true;
+  const bool outdated = is_outdated(call, &call.parked->target) || is_outdated_in_pool(call);
+  if (!outdated && call.rules == rules_) return true;
   send_again(call);
   return false;
 }

@@ -157,6 +157,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   void advance(Call &call, CallInHand &hand, Next next);
   Next run(Call &call, CallInHand &hand, Step step);
   bool is_outdated(Call &call, Target *target);
+  bool is_outdated_in_pool(Call &call);
   void refuse_redefined(Call &call, const Target &target, std::string_view rule_reason);
   Next check_pins(Call &call, const CallInHand &hand, Step then);
   Next judge(Call &call, CallInHand &hand);

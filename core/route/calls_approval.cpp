@@ -90,7 +90,8 @@ void Calls::take_withdrawal(Call &call, std::string_view why) {
   const auto question = needs_.desk.close(call, ApprovalEnd::withdrawn);
   if (!question) return;
   CallInHand hand = needs_.parking.take(call);
-  const bool outdated = is_outdated(call, &hand.target) || call.rules == 0;
+  const bool outdated = is_outdated(call, &hand.target) || call.rules == 0 ||
+                        !needs_.judge.is_approved(call, hand.target);
   if (outdated && hand.target.resolved.kind == ItemKind::tool) {
     return refuse_redefined(call, hand.target, question->reason);
   }
@@ -117,11 +118,13 @@ void Calls::refuse_redefined(Call &call, const Target &target, std::string_view 
 }
 
 void Calls::definitions_changed(const Lane &lane) {
-  for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
+  const Lane &first = lane.pool_of != nullptr ? *lane.pool_of : lane;
+  for (const std::uint64_t id : needs_.ends.waiting_for(first)) {
     Call *call = needs_.calls.get(id);
     if (call == nullptr || call->stage != Stage::approving || !is_tool(*call)) continue;
     Target target = call->parked->target;
-    if (Judge::renew_definition(*call, &target)) withdraw(id, redefined);
+    const bool changed = Judge::renew_definition(*call, &target);
+    if (changed || !needs_.judge.is_approved(*call, target)) withdraw(id, redefined);
   }
 }
 

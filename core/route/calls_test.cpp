@@ -169,6 +169,138 @@ TEST_CASE("an approval does not cover a definition that changed before the call 
   }
 }
 
+namespace {
+
+// A server with a pool of two connections. The World's lane is the first one and receives all
+// calls, because the second one is never ready; `lists` provides its list.
+struct PooledWorld : World {
+  static inline const bh_connector connector{
+      sizeof(bh_connector),
+      0,
+      [](void *, bh_lane, const bh_lane_info *, void **, bh_error *error) -> bh_status {
+        return bh::fail(error, BH_E_UNAVAILABLE, "it is not connected");
+      },
+      nullptr,
+      nullptr,
+      nullptr,
+      nullptr};
+  FakeLane lists{*this, upstream, 0, 0};
+
+  PooledWorld() {
+    ServerDef def = server_named("s");
+    def.pool_size = 2;
+    def.pool_safe_tools = {"t"};
+    upstream.redefine(def);
+    upstream.connector = &connector;
+    upstream.fill_pool(lane);
+    REQUIRE(upstream.lanes().size() == 1);
+  }
+  ~PooledWorld() override { upstream.remove(upstream.lanes()[0].get()); }
+  Lane &second() { return *upstream.lanes()[0]; }
+  // The second connection lists the tool "t" with this description.
+  void second_lists(const std::string &description) {
+    lists.list(ItemKind::tool,
+               R"({"tools":[{"name":"t","description":")" + description + R"("}]})");
+    second().inherit(lists);
+    pins.listed(second());
+    items_changed(second());
+  }
+  void enforce() {
+    profile.pins.mode = PinRules::Mode::enforce;
+    pins.use_profile({});
+    server_lists("reads");
+    second_lists("reads");
+  }
+};
+
+void end_stage(World &w, const std::string &stage) {
+  for (const auto &[what, happen] : happenings) {
+    if (what == before_sending.at(stage) && w.table.get(w.id) != nullptr) happen(w);
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a call that waits is refused if another connection of the pool reports a new definition") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    PooledWorld w;
+    w.enforce();
+    stages.at(stage)(w);
+    REQUIRE(w.outcome() == stage);
+    w.second_lists("evil");
+    end_stage(w, stage);
+    CHECK(w.outcome().starts_with(
+        "MCP request blocked by policy (tool-pin): the definition of this tool differs"));
+    CHECK(w.lane.sent == (stage == "asking" ? 1 : 0));
+    CHECK(w.counters.approvals_allowed == 0);
+  }
+}
+
+TEST_CASE("calls are refused until each connection of the pool lists the approved definition") {
+  PooledWorld w;
+  w.enforce();
+  w.second_lists("evil");
+  SECTION("it has not returned to the approved definition") {
+    w.begin(1);
+    CHECK(w.outcome().find("tool-pin") != std::string::npos);
+    CHECK(w.lane.sent == 0);
+  }
+  SECTION("it has returned to the approved definition") {
+    w.second_lists("reads");
+    w.begin(1);
+    CHECK(w.outcome() == "at server");
+  }
+}
+
+TEST_CASE("a pool whose connections list the approved definition, or not the tool, is called") {
+  for (const auto &[stage, event] : before_sending) {
+    INFO(stage);
+    PooledWorld w;
+    w.enforce();
+    stages.at(stage)(w);
+    w.second_lists("reads");
+    SECTION("the tool is not listed by the other connection") {
+      w.lists.list(ItemKind::tool, R"({"tools":[]})");
+      w.second().inherit(w.lists);
+      w.items_changed(w.second());
+    }
+    SECTION("the other connection lists the same definition") {}
+    end_stage(w, stage);
+    CHECK(w.outcome() == "at server");
+  }
+}
+
+TEST_CASE("a call is not sent on the connection of a pool that lists another definition by then") {
+  PooledWorld w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.server_lists("reads");
+  w.lists.list(ItemKind::tool, R"({"tools":[{"name":"t","description":"reads"}]})");
+  stages.at("queued")(w);
+  // The call waits in the other connection.
+  Exchange &e = *w.table.get(w.id)->exchange;
+  w.lane.detach(e);
+  w.lists.attach(e);
+  w.lists.queue = std::exchange(w.lane.queue, {});
+  w.lane.queues = false;
+  SECTION("it lists the same definition") {
+    w.lists.turn();
+    CHECK(w.lists.sent == 1);
+    CHECK(w.policy.flags.size() == 1);
+    w.lists.detach(*w.table.get(w.id)->exchange);
+    w.lane.attach(*w.table.get(w.id)->exchange);
+  }
+  SECTION("its definition has changed") {
+    w.lists.list(ItemKind::tool, R"({"tools":[{"name":"t","description":"writes"}]})");
+    w.lists.turn();
+    CHECK(w.lists.sent == 0);
+    CHECK(w.lane.sent == 1);
+    CHECK(w.policy.flags == std::vector<std::uint32_t>{0, BH_REQUEST_AGAIN});
+  }
+  CHECK(w.outcome() == "at server");
+}
+
 TEST_CASE("a list that leaves the tool's definition unchanged does not affect waiting calls") {
   for (const auto &[stage, event] : before_sending) {
     INFO(stage);

@@ -57,8 +57,7 @@ bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   const auto keep = [&](ItemKind kind, std::uint32_t source, std::string_view token,
                         std::string_view definition) {
     std::string scratch;
-    return shows(list, s, kind, view.lanes[source]->upstream(), mcp::unquote(token, &scratch),
-                 definition);
+    return shows(list, s, kind, *view.lanes[source], mcp::unquote(token, &scratch), definition);
   };
   auto whole = build_catalogue(view, needs_.names, keep);
   if (list.open != 0) {
@@ -74,10 +73,9 @@ bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
 
 // Asks the policy about one item. Returns true if the item is shown, and false if it is hidden or
 // undecided.
-bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
-                          const Upstream &upstream, std::string_view name,
-                          std::string_view definition) const {
-  const std::uint32_t pin = needs_.pins.state(upstream, kind, name, definition);
+bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind, const Lane &lane,
+                          std::string_view name, std::string_view definition) const {
+  const std::uint32_t pin = needs_.pins.state(lane, kind, name, definition);
   const bool hidden = needs_.pins.enforces() && kind == ItemKind::tool && pin != BH_PIN_SAME;
   if (hidden || !needs_.gate.filters()) {
     list.shown.push_back(hidden ? 0 : 1);
@@ -86,7 +84,7 @@ bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
   bh_policy_request request = policy_request_of(s, needs_.reactor.now_ns());
   request.exchange = question_number(list.round, list.shown.size());
   request.method = bh::str(method_of(kind));
-  request.server = bh::str(upstream.name());
+  request.server = bh::str(lane.upstream().name());
   request.name = bh::str(name);
   if (needs_.gate.reads_definitions()) request.definition = bh::str(definition);
   request.pin = pin;

@@ -62,7 +62,7 @@ class FilteredLists {
 
  private:
   bool ask(View &view, FilteredList &list, const Session &session);
-  bool shows(FilteredList &list, const Session &session, ItemKind kind, const Upstream &upstream,
+  bool shows(FilteredList &list, const Session &session, ItemKind kind, const Lane &lane,
              std::string_view name, std::string_view definition) const;
   std::uint32_t new_round();
   void start_timer(FilteredList &list);

@@ -115,8 +115,8 @@ Gate::Decision Judge::decide_checked(const Call &call, const Message &message, c
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
   }
   request.meta = bh::str(message[scan.meta]);
-  request.pin = pins_.state(target.lane->upstream(), target.resolved.kind, call.name,
-                            target.resolved.definition_hash);
+  request.pin =
+      pins_.state(*target.lane, target.resolved.kind, call.name, target.resolved.definition_hash);
   std::string hash;
   if (target.resolved.definition_hash != DefinitionHash{}) {
     hash = to_hex(target.resolved.definition_hash);
@@ -143,24 +143,21 @@ bool Judge::renew_definition(const Call &call, Target *target) {
   const auto &items = list.items;
   const DefinitionHash before = resolved.definition_hash;
   if (resolved.item < items.size() && items[resolved.item].hash == before) return false;
-  std::string scratch;
-  const auto at = std::find_if(items.begin(), items.end(), [&](const ItemList::Item &item) {
-    return mcp::unquote(item.key.in(list.bytes), &scratch) == call.name;
-  });
-  resolved.definition_hash = at == items.end() ? DefinitionHash{} : at->hash;
-  resolved.item = at == items.end() ? 0 : static_cast<std::uint32_t>(at - items.begin());
+  const ItemList::Item *item = list.find_named(call.name);
+  resolved.definition_hash = item == nullptr ? DefinitionHash{} : item->hash;
+  resolved.item = item == nullptr ? 0 : static_cast<std::uint32_t>(item - items.data());
   return resolved.definition_hash != before;
 }
 
 bool Judge::is_approved(const Call &call, const Target &target) const {
   if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return true;
-  return pins_.state(target.lane->upstream(), ItemKind::tool, call.name,
-                     target.resolved.definition_hash) == BH_PIN_SAME;
+  return pins_.state(*target.lane, ItemKind::tool, call.name, target.resolved.definition_hash) ==
+         BH_PIN_SAME;
 }
 
 Gate::Decision Judge::not_approved(const Call &call, const Target &target) const {
-  const auto state = pins_.state(target.lane->upstream(), ItemKind::tool, call.name,
-                                 target.resolved.definition_hash);
+  const auto state =
+      pins_.state(*target.lane, ItemKind::tool, call.name, target.resolved.definition_hash);
   if (state == BH_PIN_UNKNOWN) {
     return Gate::refusal(std::string(Gate::pin_rule),
                          "this tool is new, and its definition has not been approved; `bulkhead "

@@ -198,4 +198,9 @@ class Lane {
   std::array<ItemList, item_kinds> items_;
 };
 
+// Returns true if the lane lists the item with the definition for which it was resolved.
+inline bool lists_definition(const Lane &lane, const Resolved &resolved) {
+  return lane.items(resolved.kind).find(resolved.definition_hash, resolved.item) != nullptr;
+}
+
 }  // namespace bulkhead

@@ -79,7 +79,7 @@ struct LaneWorld : FakeLaneHost {
     Exchange *e = own(method);
     if (e == nullptr) return;
     const Scanned m(R"({"jsonrpc":"2.0","id":)" + std::to_string(e->id) + "," + outcome + "}");
-    lane->own_answer(*e, &m.scan, m.text, nullptr);
+    static_cast<WireLane *>(e->lane)->own_answer(*e, &m.scan, m.text, nullptr);
   }
   // Returns the exchange of the open request that the lane has sent with this method.
   Exchange *own(const std::string &method) {

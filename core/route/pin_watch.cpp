@@ -57,17 +57,38 @@ bool PinWatch::use_profile(const std::vector<const Lane *> &lanes) {
   return (before.enforces() || pins_.enforces()) && !(pins_ == before);
 }
 
-std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+std::uint32_t PinWatch::state(const Lane &lane, ItemKind kind, std::string_view tool,
                               const DefinitionHash &hash) const {
   if (!pins_.active() || kind != ItemKind::tool) return BH_PIN_UNKNOWN;
+  const Upstream &upstream = lane.upstream();
   if (upstream.connector == nullptr) return BH_PIN_SAME;
-  return pins_.state(upstream.name(), tool, hash);
+  const std::uint32_t own = pins_.state(upstream.name(), tool, hash);
+  const bool shared = own == BH_PIN_SAME && upstream.def().pool_size > 1;
+  return shared ? state_in_pool(lane, tool, hash) : own;
 }
 
-std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+// Returns the state of the first connection of the lane's pool whose definition is not approved.
+// Connections that do not list the tool are left out, because they do not receive its calls.
+std::uint32_t PinWatch::state_in_pool(const Lane &lane, std::string_view tool,
+                                      const DefinitionHash &hash) const {
+  const Lane *first = lane.pool_of != nullptr ? lane.pool_of : &lane;
+  for (const auto &other : lane.upstream().lanes()) {
+    const bool member = other.get() == first || other->pool_of == first;
+    if (!member || !other->listed()) continue;
+    const ItemList &tools = other->items(ItemKind::tool);
+    if (tools.find(hash) != nullptr) continue;
+    const ItemList::Item *item = tools.find_named(tool);
+    if (item == nullptr) continue;
+    const std::uint32_t state = pins_.state(lane.upstream().name(), tool, item->hash);
+    if (state != BH_PIN_SAME) return state;
+  }
+  return BH_PIN_SAME;
+}
+
+std::uint32_t PinWatch::state(const Lane &lane, ItemKind kind, std::string_view tool,
                               std::string_view definition) const {
   const bool compared = pins_.active() && kind == ItemKind::tool;
-  return state(upstream, kind, tool, compared ? definition_hash(definition) : DefinitionHash{});
+  return state(lane, kind, tool, compared ? definition_hash(definition) : DefinitionHash{});
 }
 
 void PinWatch::add_unapproved(const Upstream &upstream, ServerStatus *status) const {

@@ -35,16 +35,20 @@ class PinWatch {
   bool enforces() const noexcept { return pins_.enforces(); }
   // Compares the tool's definition with the approved definition and returns a BH_PIN_... value.
   // Returns BH_PIN_UNKNOWN if pins are off or the item is not a tool. Otherwise, returns
-  // BH_PIN_SAME for tools of tools plugins.
-  std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+  // BH_PIN_SAME for tools of tools plugins. The connections of a pool run the same server, so if
+  // any of them lists a definition that is not approved, BH_PIN_SAME is not returned.
+  std::uint32_t state(const Lane &lane, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
-  std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+  std::uint32_t state(const Lane &lane, ItemKind kind, std::string_view tool,
                       std::string_view definition) const;
   // Sets the number of the server's unapproved tools in *status, and whether they are hidden. The
   // tools that the server lists only for clients with other capabilities are included.
   void add_unapproved(const Upstream &upstream, ServerStatus *status) const;
 
  private:
+  std::uint32_t state_in_pool(const Lane &lane, std::string_view tool,
+                              const DefinitionHash &hash) const;
+
   const Profile &profile_;
   const Log log_;
   const OnNews on_news_;

@@ -459,8 +459,7 @@ TEST_CASE("enabling pins approves the definitions that servers currently list") 
   w.begin_with({"a", "b"});
   const auto state = [&](const char *server) {
     const Lane &lane = w.lane_of(server);
-    return w.pins.state(lane.upstream(), ItemKind::tool, "t",
-                        lane.items(ItemKind::tool).items.at(0).hash);
+    return w.pins.state(lane, ItemKind::tool, "t", lane.items(ItemKind::tool).items.at(0).hash);
   };
   CHECK(state("a") == BH_PIN_UNKNOWN);
   w.profile.pins.mode = PinRules::Mode::enforce;

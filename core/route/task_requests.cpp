@@ -22,14 +22,10 @@ Lane *lane_with(const Upstream &upstream, std::uint64_t connection) {
 // Finds the listed definition of the tool whose call created the task, for policies and pins.
 void find_definition(Target *target) {
   const ItemList &tools = target->lane->items(ItemKind::tool);
-  std::string scratch;
-  for (std::size_t i = 0; i < tools.items.size(); ++i) {
-    const ItemList::Item &item = tools.items[i];
-    if (mcp::unquote(item.key.in(tools.bytes), &scratch) != target->tool) continue;
-    target->resolved.item = static_cast<std::uint32_t>(i);
-    target->resolved.definition_hash = item.hash;
-    return;
-  }
+  const ItemList::Item *item = tools.find_named(target->tool);
+  if (item == nullptr) return;
+  target->resolved.item = static_cast<std::uint32_t>(item - tools.items.data());
+  target->resolved.definition_hash = item->hash;
 }
 
 }  // namespace

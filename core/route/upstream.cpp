@@ -135,13 +135,15 @@ void Upstream::fill_pool(Lane &first) {
   }
 }
 
-Lane *Upstream::share(Lane &first, std::string_view tool) {
+Lane *Upstream::share(Lane &first, std::string_view tool, const Resolved &resolved) {
   const auto &safe = def_.pool_safe_tools;
   if (def_.pool_size < 2 || std::find(safe.begin(), safe.end(), tool) == safe.end()) return &first;
   std::vector<Lane *> ready;
   for (const auto &lane : lanes_) {
-    const bool member = lane.get() == &first || lane->pool_of == &first;
-    if (member && lane->can_take_calls()) ready.push_back(lane.get());
+    // `resolved` is from the list of `first`.
+    const bool same =
+        lane.get() == &first || (lane->pool_of == &first && lists_definition(*lane, resolved));
+    if (same && lane->can_take_calls()) ready.push_back(lane.get());
   }
   return ready.empty() ? &first : ready[shared_calls_++ % ready.size()];
 }

@@ -62,8 +62,9 @@ class Upstream {
   // Starts the additional connections that are missing from the pool whose first lane is `first`.
   void fill_pool(Lane &first);
   // Returns the lane that should receive a call to this tool: if the tool is pool-safe, the next
-  // lane of the pool that can take calls; otherwise, or if there is none, `first`.
-  Lane *share(Lane &first, std::string_view tool);
+  // lane of the pool that can take calls and lists the definition in `resolved`; otherwise, or if
+  // there is none, `first`.
+  Lane *share(Lane &first, std::string_view tool, const Resolved &resolved);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
   // Returns the time-out of a request in milliseconds. It is at most limits.timeout_ceiling_ms.

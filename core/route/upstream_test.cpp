@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "route/fakes.hpp"
+#include "route/lane_world.hpp"
 
 using namespace bulkhead;
 
@@ -91,4 +92,72 @@ TEST_CASE("a server that asks clients gets a lane for each principal without ses
   // Clients that cannot be asked, and clients with sessions, are not affected.
   CHECK(w.upstream.lane_for(0, alice)->session() == 0);
   CHECK(w.upstream.lane_for(cap::elicitation, 7) == shared);
+}
+
+namespace {
+
+// A pool of three connections, the first of which lists "x" and "y". The others list nothing yet.
+struct PoolWorld : LaneWorld {
+  std::unique_ptr<Upstream> server;
+
+  explicit PoolWorld(std::vector<std::string> safe) {
+    ServerDef other = def;
+    other.pool_size = 3;
+    other.pool_safe_tools = std::move(safe);
+    server = replaced_by(other);
+    lane->start();
+    lists(both("reads"));
+    REQUIRE(server->lanes().size() == 3);
+  }
+  ~PoolWorld() override { remove(*server); }
+  static std::string both(const std::string &description) {
+    return R"({"tools":[{"name":"y"},{"name":"x","description":")" + description + R"("}]})";
+  }
+  // Completes the handshake of the next connection, which then sends this list.
+  void lists(const std::string &tools) {
+    initialize();
+    answer("tools/list", tools);
+  }
+  // Returns the indexes of the lanes to which the next calls of the tool are sent.
+  std::vector<std::size_t> shares(const std::string &tool) {
+    const ItemList &tools = lane->items(ItemKind::tool);
+    Resolved resolved;
+    if (const ItemList::Item *item = tools.find_named(tool)) {
+      resolved.definition_hash = item->hash;
+      resolved.item = static_cast<std::uint32_t>(item - tools.items.data());
+    }
+    std::vector<std::size_t> out;
+    for (int i = 0; i < 6; ++i) {
+      const Lane *to = server->share(*lane, tool, resolved);
+      const auto at = std::find_if(server->lanes().begin(), server->lanes().end(),
+                                   [to](const auto &one) { return one.get() == to; });
+      out.push_back(static_cast<std::size_t>(at - server->lanes().begin()));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+};
+
+using Indexes = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("a pool shares the calls of tools that are marked as safe among ready connections") {
+  PoolWorld w({"x"});
+  CHECK(w.shares("x") == Indexes{0, 0, 0, 0, 0, 0});
+  w.lists(PoolWorld::both("reads"));
+  CHECK(w.shares("x") == Indexes{0, 0, 0, 1, 1, 1});
+  w.lists(PoolWorld::both("reads"));
+  CHECK(w.shares("x") == Indexes{0, 0, 1, 1, 2, 2});
+  CHECK(w.shares("y") == Indexes{0, 0, 0, 0, 0, 0});
+  CHECK(w.shares("z") == Indexes{0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("a connection of a pool receives a call only if it lists the call's definition") {
+  PoolWorld w({"x", "y"});
+  w.lists(PoolWorld::both("writes"));
+  w.lists(R"({"tools":[{"name":"x","description":"reads"}]})");
+  CHECK(w.shares("x") == Indexes{0, 0, 0, 2, 2, 2});
+  CHECK(w.shares("y") == Indexes{0, 0, 0, 1, 1, 1});
+  CHECK(w.shares("z") == Indexes{0, 0, 0, 0, 0, 0});  // listed by no connection
 }

@@ -412,7 +412,9 @@ void Views::lane_changed(Lane &lane) {
 }
 
 void Views::items_changed(Lane &lane) {
-  for (View *view : lane.views) changed(*view);
+  // The views have only the first connection of a pool, but the lists of the others affect pins.
+  const Lane &first = lane.pool_of != nullptr ? *lane.pool_of : lane;
+  for (View *view : first.views) changed(*view);
 }
 
 // Most sessionless requests do not set a log level, so they do not affect the server's level.
