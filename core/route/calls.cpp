@@ -272,24 +272,6 @@ Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &dec
   return ask_person(call, hand, decision);
 }
 
-Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::Decision &decision) {
-  Gate::Decision refusal;
-  switch (needs_.desk.ask(call, hand.message, hand.target.resolved.definition_hash, decision,
-                          &refusal)) {
-    case ApprovalDesk::Asked::granted:
-      return call.waited ? Step::confirm : Step::record;
-    case ApprovalDesk::Asked::refused:
-      refuse(call, refusal);
-      return std::nullopt;
-    case ApprovalDesk::Asked::waits:
-      break;
-  }
-  call.approved_rule = decision.rule;
-  call.approved_definition = hand.target.resolved.definition_hash;
-  if (park(call, hand, Stage::approving)) needs_.desk.ask_client(call);
-  return std::nullopt;
-}
-
 // Called after the call has waited. The tool's definition is checked again because it may have
 // changed, and the server gets its full time-out.
 Calls::Next Calls::confirm(Call &call, const CallInHand &hand) {

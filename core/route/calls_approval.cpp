@@ -1,4 +1,4 @@
-// The part of Calls that handles human approval: decisions, withdrawals and expiry.
+// The part of Calls that handles human approval: requests, decisions, withdrawals and expiry.
 #include "bulkhead/cpp/basics.hpp"
 #include "route/approval_form.hpp"
 #include "route/calls.hpp"
@@ -17,6 +17,24 @@ bool is_tool(const Call &parked) {
 }
 
 }  // namespace
+
+Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::Decision &decision) {
+  Gate::Decision refusal;
+  switch (needs_.desk.ask(call, hand.message, hand.target.resolved.definition_hash, decision,
+                          &refusal)) {
+    case ApprovalDesk::Asked::granted:
+      return call.waited ? Step::confirm : Step::record;
+    case ApprovalDesk::Asked::refused:
+      refuse(call, refusal);
+      return std::nullopt;
+    case ApprovalDesk::Asked::waits:
+      break;
+  }
+  call.approved_rule = decision.rule;
+  call.approved_definition = hand.target.resolved.definition_hash;
+  if (park(call, hand, Stage::approving)) needs_.desk.ask_client(call);
+  return std::nullopt;
+}
 
 void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
                            const ApprovalScope &scope) {
