@@ -293,6 +293,36 @@ for (const pins of ['enforce', 'off']) {
   });
 }
 
+both('a call that waits is rejected if another connection of the pool reports an unapproved definition', async (t, args) => {
+  const server = join(import.meta.dirname, '../fixtures/changing_server.mjs');
+  const [flag, log] = [t.path('flag'), t.path('log')];
+  const pool = { command: process.execPath, args: [server, flag, log], sandbox: 'off', pool_size: 2, pool_safe_tools: ['a'] };
+  const rules = { mcp: { look: { on: 'mcp.request', if: "mcp.request.method == 'tools/call'", decision: 'ask', reason: 'look' } } };
+  const gateway = await t.gateway({ mcpServers: { s: pool }, approval: { api: true }, pins: { mode: 'enforce' }, security: { rules } }, { args });
+  const client = await t.http(gateway);
+  const { socket } = await statusOf(gateway);
+  assert.deepEqual(await client.toolNames(), ['s__a']);
+  const lines = (file) => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []);
+  await until('both processes run', () => lines(`${log}.pids`).length === 2);
+  const allowed = async (outcome) => {
+    const [q] = await waits(socket);
+    assert.equal((await command(gateway, 'allow', q.id)).code, 0);
+    return outcome;
+  };
+  assert.ok((await allowed(call(client, {}, 's__a'))).result);
+
+  const held = call(client, {}, 's__a');
+  const [q] = await waits(socket);
+  writeFileSync(flag, lines(`${log}.pids`)[1]);
+  // The request is withdrawn, or the call is rejected although it was allowed before.
+  await until('the change is reported', async () => (await pending(socket)).length === 0);
+  await command(gateway, 'allow', q.id);
+  assert.match((await held).error.message, /tool-pin/);
+  for (let i = 0; i < 4; ++i) assert.match((await call(client, {}, 's__a')).error.message, /tool-pin/);
+  assert.deepEqual(await client.toolNames(), [], 'the tool is hidden');
+  assert.deepEqual(lines(log), ['reads']);
+});
+
 both('the approval of a tool is limited to its server and session, and expires if it is revoked or something changes', async (t, args) => {
   const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
   const log = t.path('log');
