@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sandbox/mount_kind.hpp"
+
 namespace bulkhead {
 
 enum class SpawnStep : int {
@@ -45,18 +47,7 @@ constexpr bool means_unsupported(int error) noexcept {
 
 // One change to the file system view. The changes in a plan are applied in order.
 struct ChildMount {
-  // Must match ViewStep::Kind (child_view.hpp).
-  enum class Kind : std::uint8_t {
-    empty_folder,
-    empty_file,
-    scratch,
-    devices,
-    processes,
-    bind,
-    mirror,
-    entry,
-    link
-  };
+  using Kind = MountKind;
   Kind kind = Kind::bind;
   const char *path = nullptr;  // the mount target; no component is a symbolic link
   // For bind: the path to mount; for link: the target of the link.

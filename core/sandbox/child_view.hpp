@@ -29,24 +29,13 @@
 #include <vector>
 
 #include "sandbox/child_policy.hpp"
+#include "sandbox/mount_kind.hpp"
 #include "sandbox/paths.hpp"
 
 namespace bulkhead {
 
 struct ViewStep {
-  // Must be in the same order as ChildMount::Kind. A `mirror` is an empty folder that is mounted
-  // over the original folder. Steps of kind `entry` and `link` then fill it.
-  enum class Kind : std::uint8_t {
-    empty_folder,
-    empty_file,
-    scratch,
-    devices,
-    processes,
-    bind,
-    mirror,
-    entry,
-    link
-  };
+  using Kind = MountKind;
   static constexpr std::size_t no_mirror = static_cast<std::size_t>(-1);
   Kind kind = Kind::bind;
   std::string path;      // absolute, without symbolic links

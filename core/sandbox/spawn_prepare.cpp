@@ -81,7 +81,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
   out.reserve(view.steps.size());
   for (const ViewStep &step : view.steps) {
     ChildMount &mount = out.emplace_back();
-    mount.kind = static_cast<ChildMount::Kind>(step.kind);
+    mount.kind = step.kind;
     mount.path = step.path.c_str();
     mount.source = step.source.c_str();
     mount.writable = step.writable;
