@@ -1,6 +1,5 @@
 #include "telemetry-otlp/span.hpp"
 
-#include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 #include <bulkhead/cpp/record_names.hpp>
 #include <bulkhead/cpp/text.hpp>
@@ -47,21 +46,6 @@ std::string_view name_key(std::string_view method) {
   return "bulkhead.name";
 }
 
-std::string_view action_name(std::uint32_t action) {
-  switch (action) {
-    case BH_VERDICT_ALLOW:
-      return "allow";
-    case BH_VERDICT_ASK:
-      return "ask";
-    case BH_VERDICT_BLOCK:
-      return "block";
-    case BH_VERDICT_REWRITE:
-      return "rewrite";
-    default:
-      return "";
-  }
-}
-
 std::string masked(bh_str text, const Mask &mask) {
   const std::string_view plain = bh::view(text);
   return mask && !plain.empty() ? mask(plain) : std::string(plain);
@@ -76,7 +60,7 @@ void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
   put_attribute(out, "bulkhead.outcome", bh::outcome_name(r.outcome));
   put_known(out, "bulkhead.policy.rule", masked(r.rule, mask));
   if (BH_HAS(bh_record, &r, action))
-    put_known(out, "bulkhead.policy.action", action_name(r.action));
+    put_known(out, "bulkhead.policy.action", bh::action_name(r.action));
   put_known(out, "bulkhead.transport", bh::view(r.transport));
   put_known(out, "bulkhead.principal", masked(r.principal, mask));
   put_known(out, "bulkhead.process_name", masked(r.process_name, mask));

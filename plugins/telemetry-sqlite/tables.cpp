@@ -21,21 +21,6 @@ namespace {
 using record_store::ChainedInsert;
 using record_store::Head;
 
-std::string_view action_text(std::uint32_t action) {
-  switch (action) {
-    case BH_VERDICT_ALLOW:
-      return "allow";
-    case BH_VERDICT_ASK:
-      return "ask";
-    case BH_VERDICT_BLOCK:
-      return "block";
-    case BH_VERDICT_REWRITE:
-      return "rewrite";
-    default:
-      return {};
-  }
-}
-
 std::string_view decision_text(const Row &row) {
   if (row.outcome == BH_OUTCOME_REFUSED) return "denied";
   return row.outcome == BH_OUTCOME_OK ? "allowed" : "error";
@@ -206,7 +191,7 @@ bool Tables::call(const Row &row, Head *head) {
   i.integer(static_cast<std::int64_t>(row.params_bytes));
   i.integer(static_cast<std::int64_t>(row.result_bytes));
   i.text(row.action != 0 ? "enforce" : "audit_only");
-  i.text_or_null(action_text(row.action));
+  i.text_or_null(bh::action_name(row.action));
   i.text_or_null(row.rule);
   i.text_or_null(row.reason);
   i.text_or_null(row.trace_id);
@@ -243,7 +228,7 @@ bool Tables::decision(const Row &row, Head *head) {
   i.text(timestamp);
   i.text("mcp");
   i.text("policy");
-  i.text(is_failure(row.rule) ? "error" : action_text(row.action));
+  i.text(is_failure(row.rule) ? "error" : bh::action_name(row.action));
   i.text("inline_blockable");
   i.text_or_null(row.rule);
   i.text_or_null(row.reason.empty() && row.outcome == BH_OUTCOME_REFUSED ? row.error : row.reason);
@@ -265,7 +250,7 @@ bool Tables::intent(const Row &row, Head *head) {
   i.text_or_null(row.request_id);
   i.text_or_null(row.request);
   i.text_or_null(row.process_name);
-  i.text_or_null(action_text(row.action));
+  i.text_or_null(bh::action_name(row.action));
   i.text_or_null(row.rule);
   i.text_or_null(row.trace_id);
   i.text_or_null(row.name);

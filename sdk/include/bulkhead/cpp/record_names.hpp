@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "../abi/ext/policy.h"
 #include "../abi/ext/telemetry.h"
 
 namespace bh {
@@ -25,6 +26,23 @@ constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
       return "cancelled";
     default:
       return "unknown";
+  }
+}
+
+// Returns the name of the verdict in bh_record.action (BH_VERDICT_...): "allow", "ask", "block" or
+// "rewrite". Returns an empty string for any other value.
+constexpr std::string_view action_name(std::uint32_t action) noexcept {
+  switch (action) {
+    case BH_VERDICT_ALLOW:
+      return "allow";
+    case BH_VERDICT_ASK:
+      return "ask";
+    case BH_VERDICT_BLOCK:
+      return "block";
+    case BH_VERDICT_REWRITE:
+      return "rewrite";
+    default:
+      return {};
   }
 }
 
