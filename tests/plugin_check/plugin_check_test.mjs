@@ -1,7 +1,7 @@
 // Tests `bulkhead plugin check`: each rule of docs/plugin-rules.md with plugins that violate only
 // this rule (see plugins/), its output formats and exit codes, and hostile plugins.
 import { execFile } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, program, root, run, show, test } from '../e2e/lib.mjs';
 import { patience, processesWith } from '../e2e/gateway.mjs';
@@ -262,6 +262,18 @@ for (const name of readdirSync(own).filter((file) => file.endsWith('.so')).map((
     } else {
       assert.deepEqual([result.code, result.not_checked], [0, []]);
     }
+  });
+}
+
+// The examples that are tools plugins, with their languages.
+for (const [one, language] of [['plugins/hello-tools', 'C++'], ['plugins/hello-tools-c', 'C'], ['rust-tools/rust-tools', 'Rust']]) {
+  test(`the example in ${language} satisfies all rules`, async (t) => {
+    const path = join(build, 'examples', one);
+    if (existsSync(`${path}.skip`)) t.skip(readFileSync(`${path}.skip`, 'utf8').trim());
+    const result = await report(t, `${path}.so`);
+    assert.deepEqual(result.violations, []);
+    assert.deepEqual([result.code, result.complete, result.not_checked], [0, true, []]);
+    assert.ok(result.checked.includes('BH408'), show(result.checked));
   });
 }
 
