@@ -156,7 +156,7 @@ both('commands in a terminal list, allow and deny, with exit codes', async (t, a
   for (const [words, code, text] of [
     [['allow', 'ffff'.padEnd(33, 'f')], 1, /pending/],
     [['allow', 'ab'], 2, /at least 4/],
-    [['allow'], 2, /id/],
+    [['allow'], 2, /requires ID;/],
     [['allow', idOf(1), '--minutes', '0'], 2, /minutes/],
     [['allow', idOf(1), '--minutes', '5', '--session'], 2, /excludes/],
     [['deny', idOf(1), '--session'], 2, /./],

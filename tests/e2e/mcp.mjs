@@ -209,7 +209,7 @@ test('errors are reported, and nothing is changed', async (t) => {
   home.refused(2, /a command or a URL, not both/, 'mcp', 'add', 'x', '--url', 'https://h/', '--', 'npx');
   home.refused(2, /KEY=VALUE/, 'mcp', 'add', 'x', '--env', 'novalue', '--', 'npx');
   home.refused(2, /--header requires a URL/, 'mcp', 'add', 'x', '--header', 'A: b', '--', 'npx');
-  home.refused(2, /subcommand/, 'mcp');
+  home.refused(2, /requires a command;/, 'mcp');
   assert.equal(home.text(), before);
   const inline = join(home.dir, 'inline.toml');
   writeFileSync(inline, 'mcpServers = { a = { command = "a" } }\n');
