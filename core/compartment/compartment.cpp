@@ -179,6 +179,13 @@ Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
 
 // ---- after confinement -----------------------------------------------------------------------
 
+// A policy's process that decides as soon as the host has accepted a profile.
+struct NextPolicy {
+  std::string compartment;
+  std::uint32_t needs, apply_number;
+  OwnedFd trunk;
+};
+
 class Runner final : public link::Channel::Receiver {
  public:
   Runner(control::Ready ready, std::shared_ptr<ServerGroups> groups,
@@ -290,6 +297,8 @@ class Runner final : public link::Channel::Receiver {
     ready_.telemetry = plugins_->telemetry_needs();
     ready_.policy = plugins_->policy_needs();
     ready_.plugins = plugins_->running();
+    // They are only displayed.
+    if (to_bytes(ready_).size() > control::max_ready_bytes) ready_.plugins.clear();
     report_ready();
     plugins_->on_servers_missing = [this] {
       if (channel_ != nullptr)
@@ -335,11 +344,13 @@ class Runner final : public link::Channel::Receiver {
     switch (frame.kind) {
       case control::trunk:
         if (!fd) return;
-        if (host_ != nullptr) {
-          std::optional<std::uint32_t> needs;
-          if (frame.code == 1) needs = static_cast<std::uint32_t>(frame.exchange);
-          return host_->attach(std::string(payload), std::move(fd), needs);
+        if (host_ != nullptr && frame.code == 1) {
+          next_policies_.push_back({std::string(payload),
+                                    static_cast<std::uint32_t>(frame.exchange), frame.plugin,
+                                    std::move(fd)});
+          return;
         }
+        if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
         if (plugins_ == nullptr) return;
         return plugins_->attach(std::move(fd), [this, number = frame.value] {
           link::Frame lost;
@@ -384,9 +395,16 @@ class Runner final : public link::Channel::Receiver {
 
   void apply(std::string_view payload, std::uint64_t number) {
     Apply wanted;
+    auto policies = std::exchange(next_policies_, {});  // closed if the profile is rejected
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
     const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
-    if (report) return send_control(control::applied, to_bytes(*report), 0, number);
+    if (report) {
+      for (NextPolicy &one : policies) {
+        if (one.apply_number != static_cast<std::uint32_t>(number)) continue;
+        host_->attach(one.compartment, std::move(one.trunk), one.needs);
+      }
+      return send_control(control::applied, to_bytes(*report), 0, number);
+    }
     // BH_E_INVALID makes the supervisor restore the previous profile. The error's own status is not
     // sent, because a policy plugin can return any status.
     send_control(control::applied, report.error().text, static_cast<std::uint32_t>(BH_E_INVALID),
@@ -414,6 +432,7 @@ class Runner final : public link::Channel::Receiver {
   std::unique_ptr<Reactor> reactor_;  // for plugins_ or the service; a Host creates its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
+  std::vector<NextPolicy> next_policies_;  // in use if the host accepts the next profile
   std::unique_ptr<link::Channel> channel_;
   bool stopping_ = false;
   bool replaced_ = false;  // another process receives this one's requests

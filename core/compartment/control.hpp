@@ -22,15 +22,15 @@ inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
 inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
 // Limits for frames from a compartment, which may be compromised.
 inline constexpr std::uint64_t max_answer_bytes = 4u << 20;
-inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
+inline constexpr std::size_t max_ready_bytes = 32u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
   // Frames from the supervisor. Each comment states which compartments receive the frame (if not
   // all of them do), how the frame's fields are used, and what the response is.
   slice = 1,  // the first frame; payload: archived Slice
-  // Has an fd. payload: the compartment at the other end; value: trunk number. Endpoint only: code
-  // is 1 if the process decides from now on; exchange is then the needs of its policy (see
-  // Host::attach()).
+  // Has an fd. payload: the compartment at the other end; value: trunk number. Endpoint only: if
+  // code is 1, the process decides as soon as the profile in the frame `apply` with the number in
+  // `plugin` is accepted; exchange is then the needs of its policy (see Host::attach()).
   trunk,
   gave_up,  // endpoint only; payload: archived GaveUp
   // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...

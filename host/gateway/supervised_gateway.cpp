@@ -250,7 +250,14 @@ class SupervisedGateway {
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
         plan_compartments(profile_, facts_), ApplyMode::restore,
-        [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
+        [this, report = std::move(report), done](const Result<ApplyReport> &restored) {
+          if (!restored) {
+            front_.log(
+                LogLevel::error, "gateway",
+                "the profile in force was not restored completely: " + restored.error().text);
+          }
+          done(report);
+        });
   }
 
   // Restores the running configuration of each policy that cannot change its configuration at run

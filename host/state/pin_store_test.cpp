@@ -263,7 +263,7 @@ TEST_CASE("a writer writes one update at a time, and its destructor writes pendi
   std::size_t known = 0;
   PinWriter::Hooks hooks;
   hooks.warn = [&](std::string_view text) { warnings.emplace_back(text); };
-  hooks.on_stored = [&](const std::vector<ToolPin> &pins) { known = pins.size(); };
+  hooks.on_stored = [&](const std::vector<StoredPin> &pins) { known = pins.size(); };
   {
     PinWriter writer(**reactor, folder.path, hooks);
     writer.set_profile(profile_with());

@@ -57,7 +57,7 @@ void PinWriter::written() {
   if (!job->outcome) {
     hooks_.warn("cannot store pins: " + job->outcome.error().text);
   } else if (hooks_.on_stored) {
-    hooks_.on_stored(PinStore::known(*job->outcome, job->terms));
+    hooks_.on_stored(*job->outcome);
   }
   if (!waiting_.empty()) write();
   if (job_ != nullptr) return;

@@ -26,8 +26,8 @@ class PinWriter {
 
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called after each write with the pins of the profile's servers.
-    std::function<void(std::vector<ToolPin>)> on_stored;
+    // Called after each write with all stored pins.
+    std::function<void(const std::vector<StoredPin> &)> on_stored;
   };
 
   // The reactor is borrowed. It must be destroyed before this object, because its pool threads may

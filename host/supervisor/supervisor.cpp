@@ -40,9 +40,7 @@ std::uint64_t jitter(std::uint64_t ms) {
 bool parse_ready(std::string_view payload, control::Ready *out) {
   control::Ready said;
   if (payload.size() > control::max_ready_bytes || !from_bytes(payload, &said)) return false;
-  for (const std::size_t parts : {said.in_force.size(), said.missing.size(), said.plugins.size()}) {
-    if (parts > control::max_ready_parts) return false;
-  }
+  if (std::max(said.in_force.size(), said.missing.size()) > control::max_ready_parts) return false;
   *out = std::move(said);
   return true;
 }
@@ -275,24 +273,37 @@ void Supervisor::join(Child &child) {
     if (other->telemetry != 0) send_telemetry_wants(*other);
     if (other->given_up) report_given_up(*other);
     if (!other->running()) continue;
-    auto pair = link::socket_pair();
-    if (!pair) return log(LogLevel::error, "supervisor", pair.error().text);
-    link::Frame frame;
-    frame.kind = control::trunk;
-    frame.value = other->trunk = ++last_trunk_;
-    if (other->at_once) {
-      frame.code = 1;
-      frame.exchange = other->enforced.policy;
-    }
-    // If a frame cannot be sent, the process is not reading its frames, so it is killed and
-    // restarted.
-    if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
-      ::kill(endpoint.pid, SIGKILL);
-    }
-    if (other->control->send(frame, endpoint.slice.name, pair->second.get()) != BH_OK) {
-      ::kill(other->pid, SIGKILL);
-    }
+    // Without a link, the process would never receive requests.
+    if (!connect(*other)) ::kill(other->pid, SIGKILL);
   }
+}
+
+// Connects the endpoint and the process of `child`, which must be running. Returns false if no
+// descriptor is available.
+bool Supervisor::connect(Child &child) {
+  const Child &endpoint = *children_.front();
+  auto pair = link::socket_pair();
+  if (!pair) {
+    log(LogLevel::error, "supervisor", pair.error().text);
+    return false;
+  }
+  link::Frame frame;
+  frame.kind = control::trunk;
+  frame.value = child.trunk = ++last_trunk_;
+  if (child.replaces != nullptr) {
+    frame.code = 1;
+    frame.plugin = static_cast<std::uint32_t>(apply_number_);
+    frame.exchange = child.enforced.policy;
+  }
+  // If a frame cannot be sent, the process is not reading its frames, so it is killed and
+  // restarted.
+  if (endpoint.control->send(frame, child.slice.name, pair->first.get()) != BH_OK) {
+    ::kill(endpoint.pid, SIGKILL);
+  }
+  if (child.control->send(frame, endpoint.slice.name, pair->second.get()) != BH_OK) {
+    ::kill(child.pid, SIGKILL);
+  }
+  return true;
 }
 
 // If the trunk has closed because the endpoint exited, the new endpoint process gets a new trunk.
@@ -411,6 +422,7 @@ void Supervisor::ended(Child &child) {
     notify_status();
     refuse_approvals();
     if (apply_timer_ != 0) {
+      commit();
       finish_apply(fail(BH_E_UNAVAILABLE,
                         "the endpoint process exited during the reload and is being restarted with "
                         "the new profile"));
@@ -434,7 +446,9 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  if (child.replaces != nullptr) return drop(child, reason);
+  if (child.replaces != nullptr && apply_timer_ == 0) return drop(child, reason);
+  // The endpoint's answer decides whether the candidate or its predecessor is restarted.
+  if (apply_timer_ != 0 && (child.replaces != nullptr || has_candidate(&child))) return;
   // A failure that a process reports while the gateway is starting (such as an invalid setting, or
   // an address in use) usually requires the user to act. The start is therefore not retried, and
   // run() returns the error.

@@ -103,10 +103,10 @@ class Supervisor {
   // endpoint applies its profile (see Host::apply).
   //
   // While a replaced process finishes its calls, its replacement may already run; see
-  // may_run_beside(). Changed policies are put into use together, when all of them are ready; until
-  // then, and if one of them fails, the former ones decide. `done` is called once with the report.
-  // If another change is in progress, or the gateway is starting or stopping, `done` receives
-  // BH_E_LIMIT.
+  // may_run_beside(). Changed policies are put into use together, when all of them are ready and
+  // the endpoint accepts its profile; until then, and if one of them fails, the former ones decide.
+  // `done` is called once with the report. If another change is in progress, or the gateway is
+  // starting or stopping, `done` receives BH_E_LIMIT.
   //
   // If the slices are rejected (BH_E_INVALID), the compartments of the former profile are not
   // stopped. The caller must then apply the slices of the former profile again, with
@@ -149,6 +149,7 @@ class Supervisor {
   void kill_unwatched(Child &child);
   void restart(Child &child);
   void join(Child &child);
+  bool connect(Child &child);
   void on_trunk_lost(Child &child, std::uint64_t number);
   void restart_unhealthy(std::string_view name);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
@@ -167,12 +168,13 @@ class Supervisor {
   bool may_run_beside(const Child &child, const Slice &next) const;
   void start_beside(Child &child, Slice next);
   std::string cannot_swap(const std::vector<Slice> &slices) const;
-  bool has_candidate() const;
+  bool has_candidate(const Child *former = nullptr) const;
   static Slice strict(Slice slice);
   void start_candidate(Child &child, Slice next);
   void put_into_use(Child &candidate);
   void drop(Child &candidate, const std::string &reason);
   void reject(const std::string &reason);
+  void commit();
   void use_endpoint_slice();
   void remove_ended();
   void restart_if_wanted(Child &child, bool was_retired);
@@ -222,7 +224,7 @@ class Supervisor {
   std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
-  std::unique_ptr<Slice> next_endpoint_;          // until the change is sent to the endpoint
+  std::unique_ptr<Slice> next_endpoint_;          // until the endpoint has accepted the change
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
   std::vector<std::string> socket_files_;
   DialRules dial_rules_;

@@ -55,11 +55,9 @@ struct Supervisor::Child {
   // Until the process is ready, a failure of a policy or of a swapped plugin is a failure of the
   // process, also if the profile does not require the plugin.
   bool strict = false;
-  // The Child with the same name that receives the calls until this process and those of all other
-  // candidates are ready. Null if this Child does not wait to replace another one.
+  // The Child with the same name that receives the calls until this process is put into use. Null
+  // if this Child does not wait to replace another one.
   Child *replaces = nullptr;
-  // Once this process is connected, the former process of the policy receives no more requests.
-  bool at_once = false;
   // The profile does not contain this compartment, and its process is stopping or has exited.
   bool retired = false;
   bool secret_pending = false;

@@ -42,7 +42,7 @@ void Supervisor::set_deadline(Child &child) {
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
                                 profile.policies.size() + profile.telemetry.size();
-    const bool swapped = child.replaces != nullptr && !child.at_once;
+    const bool swapped = child.replaces != nullptr && mode_ == ApplyMode::swap;
     wait_ms = (swapped ? max_swap_ms : max_start_ms) + plugins * profile.limits.plugin_init_ms;
   } else if (child.settings_asked != 0) {
     wait_ms = max_settings_ms;

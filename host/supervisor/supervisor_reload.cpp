@@ -1,4 +1,6 @@
 // Applies a new profile to the compartments (hot reload).
+#include <signal.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -94,8 +96,10 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   const bool same = !new_views && same_plugins(child.slice, slice);
   const bool swapped = !same && mode_ == ApplyMode::swap && !child.slice.router;
   if (!same && may_run_beside(child, slice)) {
-    if (swapped || is_policy(slice)) return start_candidate(child, std::move(slice));
-    return start_beside(child, std::move(slice));
+    if (swapped) return start_candidate(child, std::move(slice));
+    if (!is_policy(slice)) return start_beside(child, std::move(slice));
+    // If a profile is restored, a policy must not decide by the rejected one any longer.
+    if (mode_ == ApplyMode::change) return start_candidate(child, std::move(slice));
   }
   if (child.slice.router) {
     next_endpoint_ = std::make_unique<Slice>(std::move(slice));
@@ -164,9 +168,11 @@ std::string Supervisor::cannot_swap(const std::vector<Slice> &slices) const {
   return {};
 }
 
-bool Supervisor::has_candidate() const {
-  return std::any_of(children_.begin(), children_.end(),
-                     [](const auto &child) { return child->replaces != nullptr; });
+// Returns true if there is a candidate (for this Child, or any if `former` is null).
+bool Supervisor::has_candidate(const Child *former) const {
+  return std::any_of(children_.begin(), children_.end(), [&](const auto &child) {
+    return child->replaces != nullptr && (former == nullptr || child->replaces == former);
+  });
 }
 
 // Returns the slice with all policies and swapped plugins required; see Child::strict.
@@ -185,7 +191,6 @@ void Supervisor::start_candidate(Child &child, Slice next) {
   made.restarts = child.restarts;
   made.replaces = &child;
   made.awaited = made.strict = true;
-  made.at_once = mode_ != ApplyMode::swap;
   auto started = start(made);
   if (started) return;
   made.failure = started.error().text;
@@ -202,17 +207,19 @@ void Supervisor::put_into_use(Child &candidate) {
   former.leaving = true;
   former.wanted = false;
   reactor_->timer_cancel(std::exchange(former.timer, 0));
+  const bool swapped = mode_ == ApplyMode::swap;
   log(LogLevel::info, candidate.slice.name,
-      candidate.at_once ? "the changed plugins are in use" : "a new version of a plugin is in use");
-  join(candidate);
+      swapped ? "a new version of a plugin is in use" : "the policy has its new configuration");
+  if (swapped) join(candidate);  // otherwise, send_apply() has connected it
   end(former, true);
+  if (!candidate.running()) schedule(candidate);
 }
 
 // Called when the process of `candidate` has exited before it was put into use. No candidate is put
 // into use.
 void Supervisor::drop(Child &candidate, const std::string &reason) {
   const std::string text =
-      (candidate.at_once ? "" : "the new version was not put into use: ") + reason;
+      (mode_ == ApplyMode::swap ? "the new version was not put into use: " : "") + reason;
   log(LogLevel::warn, candidate.slice.name, text);
   reject(text);
 }
@@ -221,11 +228,18 @@ void Supervisor::drop(Child &candidate, const std::string &reason) {
 void Supervisor::reject(const std::string &reason) {
   for (const auto &child : children_) {
     child->awaited = false;
-    if (std::exchange(child->replaces, nullptr) == nullptr) continue;
+    Child *former = std::exchange(child->replaces, nullptr);
+    if (former == nullptr) continue;
     child->wanted = false;
     child->leaving = true;
     reactor_->timer_cancel(std::exchange(child->timer, 0));
-    end(*child);
+    if (child->ready) {
+      end(*child);
+    } else if (child->running()) {
+      ::kill(child->pid, SIGKILL);
+    }
+    // It may have exited while the endpoint's answer was awaited.
+    if (!former->running() && former->timer == 0 && !former->given_up) schedule(*former);
   }
   finish_apply(fail(BH_E_INVALID, reason));
 }
@@ -267,19 +281,24 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
   reject(failure);
 }
 
-// Puts the new profile into use for the endpoint: for the process that runs, if it is sent to it,
-// and for the next one.
+// From now on, the endpoint is started with the new profile.
 void Supervisor::use_endpoint_slice() {
   if (next_endpoint_ == nullptr) return;
   Slice &slice = children_.front()->slice;
   next_endpoint_->epoch = slice.epoch;
   slice = std::move(*std::exchange(next_endpoint_, nullptr));
-  pins_->set_profile(slice.profile);
-  lists_->set_profile(slice.profile);
+}
+
+// Puts the change into use, because the endpoint has accepted it or will be started with it.
+void Supervisor::commit() {
+  use_endpoint_slice();
+  for (const auto &child : children_) {
+    if (child->replaces != nullptr) put_into_use(*child);
+  }
 }
 
 // Once the running compartments have acknowledged their new settings and the changed policies are
-// ready, puts these policies into use and sends the endpoint its part of the reload.
+// ready, sends the endpoint these policies and its part of the reload.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->settings_asked != 0 || child->awaited;
@@ -287,10 +306,11 @@ void Supervisor::send_apply() {
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
   if (endpoint.running() && !endpoint.ready) return;  // called again when it is ready or has exited
-  for (std::size_t i = 0; i < children_.size(); ++i) {
-    if (children_[i]->replaces != nullptr) put_into_use(*children_[i]);
+  if (mode_ == ApplyMode::swap || !endpoint.running()) commit();
+  for (const auto &child : children_) {
+    if (child->replaces == nullptr || connect(*child)) continue;
+    return reject("no file descriptor is available");
   }
-  use_endpoint_slice();
   if (!endpoint.running()) {
     return finish_apply(
         fail(BH_E_UNAVAILABLE, "the endpoint is being restarted and will use the new profile"));
@@ -298,9 +318,16 @@ void Supervisor::send_apply() {
   link::Frame frame;
   frame.kind = control::apply;
   frame.value = apply_number_;
-  endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
+  const Slice &next = next_endpoint_ == nullptr ? endpoint.slice : *next_endpoint_;
+  // The endpoint reports pins and lists of the new profile before it answers.
+  pins_->set_profile(next.profile);
+  lists_->set_profile(next.profile);
+  endpoint.control->send(frame, to_bytes(Apply{next.profile, next.remote}));
   apply_timer_ = reactor_->timer_start(
       this, max_apply_ms, bh::callback(this, [](Supervisor &self) {
+        // A restarted endpoint has the new profile and the policies that belong to it.
+        if (self.has_candidate()) ::kill(self.children_.front()->pid, SIGKILL);
+        self.commit();
         self.finish_apply(fail(BH_E_UNAVAILABLE,
                                "timed out waiting for the endpoint to confirm the new profile"));
       }));
@@ -310,6 +337,10 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
   if (apply_timer_ == 0 || frame.value != apply_number_) return;
   const auto status = static_cast<bh_status>(frame.code);
   ApplyReport report;
+  if (status == BH_E_INVALID) {
+    return reject(std::string(payload.substr(0, control::max_log_bytes)));
+  }
+  commit();
   if (status != BH_OK) {
     return finish_apply(fail(status, std::string(payload.substr(0, control::max_log_bytes))));
   }
@@ -325,7 +356,10 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));
-  next_endpoint_.reset();  // still set if the endpoint did not receive it
+  if (mode_ == ApplyMode::restore) use_endpoint_slice();
+  next_endpoint_.reset();  // still set if the change was rejected
+  pins_->set_profile(children_.front()->slice.profile);
+  lists_->set_profile(children_.front()->slice.profile);
   const bool rejected =
       !result && result.error().code == BH_E_INVALID && mode_ != ApplyMode::restore;
   for (const auto &child : children_) {

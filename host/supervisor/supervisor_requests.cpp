@@ -108,10 +108,12 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
 void Supervisor::create_writers() {
   PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
-  hooks.on_stored = [this](std::vector<ToolPin> pins) {
+  hooks.on_stored = [this](const std::vector<StoredPin> &pins) {
     // For the next endpoint process.
-    if (next_endpoint_ != nullptr) next_endpoint_->profile.pinned = pins;
-    children_.front()->slice.profile.pinned = std::move(pins);
+    for (Slice *slice : {&children_.front()->slice, next_endpoint_.get()}) {
+      if (slice == nullptr) continue;
+      slice->profile.pinned = PinStore::known(pins, pin_terms(slice->profile));
+    }
   };
   pins_ = std::make_unique<PinWriter>(*reactor_, state_dir_, std::move(hooks));
   pins_->set_profile(children_.front()->slice.profile);
@@ -122,7 +124,8 @@ void Supervisor::create_writers() {
     for (Slice *slice : {&children_.front()->slice, next_endpoint_.get()}) {
       if (slice == nullptr) continue;
       for (ServerDef &def : slice->profile.servers) {
-        if (def.name == server) def.kept = lists;
+        const bool same = def.name == server && def.kept.definition == lists.definition;
+        if (same) def.kept = lists;
       }
     }
   };
@@ -229,7 +232,7 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   control::Listen wanted;
   if (!from_bytes(payload, &wanted)) return fail(BH_E_INVALID, "invalid socket address");
   if (!child.slice.router) {
-    const bool may = !child.ending && frame.kind != control::listen &&
+    const bool may = (!child.ending || child.leaving) && frame.kind != control::listen &&
                      names_address(child.slice.privileges.dial, wanted.address);
     if (!may) {
       return fail(BH_E_DENIED, "the profile does not allow this socket for this compartment");

@@ -80,7 +80,7 @@ HostStatus Supervisor::complete_status() const {
     for (const auto &child : children_) {
       const std::vector<SlicePlugin> &plugins = child->slice.plugins;
       const auto &files = child->enforced.plugins;
-      if (child->leaving || child->replaces != nullptr) continue;
+      if (child->leaving || child->replaces != nullptr || !child->ready) continue;
       for (std::size_t i = 0; i < plugins.size() && i < files.size(); ++i) {
         if (plugins[i].use.id != one.id || plugins[i].use.plugin != one.plugin) continue;
         one.path = files[i].path;

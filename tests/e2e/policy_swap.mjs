@@ -159,6 +159,31 @@ test('no call is rejected or left undecided while configurations of policies are
   await until('the former processes have exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1 && (await processesOf(gateway, 'policy.other')).length === 1);
 }, { timeout: 120_000 });
 
+test('a reload that a policy in the endpoint rejects leaves the policies in compartments as they were', async (t) => {
+  const second = { plugin: join(build, 'tests/judges/refusing-policy.so'), compartment: 'endpoint', rules: false };
+  const { gateway, client } = await guarded(t, { second });
+  const [guard] = await processesOf(gateway, 'policy.guard');
+  const clients = await load(t, gateway, client);
+  for (let i = 0; i < 3; ++i) {
+    write(gateway, (profile) => {
+      profile.policies.guard.config = { say: 'never' };
+      profile.policies.other.config = { status: -1 };
+    });
+    const done = runProgram(t, ['reload'], { env: gateway.env() });
+    assert.equal(done.code, 1, show(done));
+    assert.match(done.stdout + done.stderr, /policies\.other: the test refuses this configuration/);
+    assert.equal(await decider(client), 'one');
+    await clients.more(20);
+  }
+  assert.deepEqual((await clients.stop()).failures.slice(0, 5), []);
+  await until('the rejected processes have exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1);
+  assert.equal((await processesOf(gateway, 'policy.guard'))[0].pid, guard.pid);
+  write(gateway, (profile) => delete profile.policies.other.config);
+  const done = runProgram(t, ['reload'], { env: gateway.env() });
+  assert.equal(done.code, 0, show(done));
+  assert.equal(await decider(client), 'one never');
+});
+
 test('a call that a policy decides during a reload is decided by the process that has received it', async (t) => {
   const { gateway, client } = await guarded(t, { second: null });
   const [old] = await processesOf(gateway, 'policy.guard');

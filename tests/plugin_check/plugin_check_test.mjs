@@ -198,7 +198,7 @@ test('errors of usage exit with 2', async (t) => {
     [[path, '--definition', '7'], /--definition must be a JSON object/],
     [[schema, '--config', '{"another":1}'], /--config does not match the plugin's schema: .*key/],
     [[path, '--json', '--junit'], /junit/],
-    [[], /file/],
+    [[], /requires FILE\.so;/],
   ]) {
     const done = await check(t, ...(args.length ? [args[0], args.slice(1)] : ['--json']));
     assert.equal(done.code, 2, show(done));
