@@ -2,10 +2,10 @@
 // was resolved, from a compartment that can reach only the decision point. Any fault rejects the
 // call. A call that a rule blocks remains blocked, whatever the decision point returns.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, sanitized, show, sleep, test, until } from './lib.mjs';
-import { statusOf } from './status.mjs';
+import { ask, statusOf } from './status.mjs';
 import { startDecisionPoint } from '../fixtures/decision_point.mjs';
 
 const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
@@ -151,6 +151,35 @@ test('a Unix socket works without network access', async (t) => {
   assert.ok(parts.some((part) => /network-namespace|landlock-tcp/.test(part)), show(parts));
   await server.stop();
   assert.match((await call(client, { n: 9 })).error.message, /policy-failed.*unix:/);
+});
+
+test('a reload of its configuration rejects no call', async (t) => {
+  const path = t.path('point.sock');
+  await point(t, { path });
+  const { client, gateway } = await asked(t, { url: 'http://localhost/v1/policy/decision' }, { http: { socket: path } });
+  const clients = [client, ...await Promise.all(Array.from({ length: 7 }, () => t.http(gateway)))];
+  let calls = 0, over = false;
+  const failures = [];
+  const loads = clients.map(async (one, i) => {
+    while (!over) {
+      const { error } = await call(one, { i, n: ++calls });
+      if (error) failures.push(error.message);
+    }
+  });
+  for (let i = 0; i < 6; ++i) {
+    const profile = JSON.parse(readFileSync(gateway.config, 'utf8'));
+    profile.policies.point.timeout_ms = 3001 + i;
+    writeFileSync(gateway.config, JSON.stringify(profile));
+    const { pid } = await compartment(gateway, 'egress.policy.point');
+    const done = await ask(gateway, 'POST', '/reload-config');
+    assert.equal(done.status, 200, show(done));
+    assert.notEqual((await compartment(gateway, 'egress.policy.point')).pid, pid);
+    const before = calls;
+    await until('calls are made', () => calls > before + 20);
+  }
+  over = true;
+  await Promise.all(loads);
+  assert.deepEqual(failures.slice(0, 5), []);
 });
 
 test('in Open Policy Agent\'s format, undefined is a denial', async (t) => {

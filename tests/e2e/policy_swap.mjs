@@ -2,10 +2,9 @@
 // `reload`: the process that has received a call also decides it, no call is left undecided, and a
 // version or a configuration that does not work is never put into use.
 import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { assert, build, run, runProgram, show, sleep, test, until } from './lib.mjs';
-import { statusOf } from './status.mjs';
+import { ask, statusOf } from './status.mjs';
 
 const built = join(build, 'core/plugin/testing_plugins/plugins');
 
@@ -39,11 +38,11 @@ function write(gateway, change) {
   writeFileSync(path, JSON.stringify(profile));
 }
 // Changes the configurations of policies in the profile ({name: text to say}) and reloads it.
-function reload(t, gateway, configurations) {
+function reload(gateway, configurations) {
   write(gateway, (profile) => {
     for (const [name, say] of Object.entries(configurations)) profile.policies[name].config = { say };
   });
-  return runProgram(t, ['reload'], { env: gateway.env() });
+  return ask(gateway, 'POST', '/reload-config');
 }
 // Calls tools with 8 clients until `stop` of the result is called, which returns the failures and the number of calls.
 async function load(t, gateway, client) {
@@ -142,14 +141,14 @@ test('no call is rejected or left undecided while configurations of policies are
   const { gateway, client } = await guarded(t);
   const clients = await load(t, gateway, client);
   for (let i = 0; i < 8; ++i) {
-    const done = reload(t, gateway, { guard: `g${i}`, other: `o${i % 3 === 2 ? i - 1 : i}` }); // one or both are changed
-    assert.equal(done.code, 0, show(done));
+    const done = await reload(gateway, { guard: `g${i}`, other: `o${i % 3 === 2 ? i - 1 : i}` }); // one or both are changed
+    assert.equal(done.status, 200, show(done));
     // The answer of `reload` means that the former configuration decides no more.
     assert.equal(await decider(client), `one g${i}`);
     await clients.more(20);
-    const rejected = reload(t, gateway, { guard: 'never', other: 'fail' });
-    assert.equal(rejected.code, 1, show(rejected));
-    assert.match(rejected.stdout + rejected.stderr, /the configuration says fail/);
+    const rejected = await reload(gateway, { guard: 'never', other: 'fail' });
+    assert.equal(rejected.status, 500, show(rejected));
+    assert.match(show(rejected), /the configuration says fail/);
     assert.equal(await decider(client), `one g${i}`, 'no policy has the rejected profile');
     await clients.more(20);
   }
@@ -169,9 +168,9 @@ test('a reload that a policy in the endpoint rejects leaves the policies in comp
       profile.policies.guard.config = { say: 'never' };
       profile.policies.other.config = { status: -1 };
     });
-    const done = runProgram(t, ['reload'], { env: gateway.env() });
-    assert.equal(done.code, 1, show(done));
-    assert.match(done.stdout + done.stderr, /policies\.other: the test refuses this configuration/);
+    const done = await ask(gateway, 'POST', '/reload-config');
+    assert.equal(done.status, 500, show(done));
+    assert.match(show(done), /policies\.other: the test refuses this configuration/);
     assert.equal(await decider(client), 'one');
     await clients.more(20);
   }
@@ -179,8 +178,8 @@ test('a reload that a policy in the endpoint rejects leaves the policies in comp
   await until('the rejected processes have exited', async () => (await processesOf(gateway, 'policy.guard')).length === 1);
   assert.equal((await processesOf(gateway, 'policy.guard'))[0].pid, guard.pid);
   write(gateway, (profile) => delete profile.policies.other.config);
-  const done = runProgram(t, ['reload'], { env: gateway.env() });
-  assert.equal(done.code, 0, show(done));
+  const done = await ask(gateway, 'POST', '/reload-config');
+  assert.equal(done.status, 200, show(done));
   assert.equal(await decider(client), 'one never');
 });
 
@@ -190,8 +189,8 @@ test('a call that a policy decides during a reload is decided by the process tha
   const held = refusal(client, 'mine__hold');
   await until('a call waits', async () => (await statusOf(gateway)).in_flight === 1);
   for (const say of ['again', 'more']) {
-    const done = reload(t, gateway, { guard: say });
-    assert.equal(done.code, 0, show(done));
+    const done = await reload(gateway, { guard: say });
+    assert.equal(done.status, 200, show(done));
     assert.equal(await decider(client), `one ${say}`);
   }
   const states = (await processesOf(gateway, 'policy.guard')).map((one) => one.state);
@@ -205,15 +204,12 @@ test('a call that a policy decides during a reload is decided by the process tha
 test('an endpoint that exits during a reload does not use the new profile with the former policies', async (t) => {
   const { gateway, client } = await guarded(t, { second: null });
   const [endpoint] = await processesOf(gateway, 'endpoint');
-  const { socket } = await statusOf(gateway);
   write(gateway, (profile) => {
     profile.policies.guard.config = { say: 'slowly' };
     profile.tools.more = profile.tools.mine;
   });
   let status;
-  const reloading = new Promise((done, failed) => {
-    request({ socketPath: socket, method: 'POST', path: '/reload-config' }, (answer) => done(answer.resume().statusCode)).on('error', failed).end();
-  }).then((code) => (status = code));
+  const reloading = ask(gateway, 'POST', '/reload-config').then((answer) => (status = answer.status));
   const [starting] = await until('the new process is starting', async () => {
     const found = (await processesOf(gateway, 'policy.guard')).filter((one) => one.state === 'starting');
     return found.length === 1 && found;
