@@ -57,12 +57,17 @@ std::unique_ptr<Channel> PolicyClientStub::channel_to(OwnedFd trunk) {
 }
 
 void PolicyClientStub::attach(OwnedFd trunk, std::optional<std::uint32_t> needs) {
-  if (ready_ && failure_.empty()) {
+  if (needs) {
     next_ = channel_to(std::move(trunk));
-    if (!needs) return;
     use_next();
     needs_ = *needs;
+    ready_ = true;
+    send_held();
     return events_.policy_changed();
+  }
+  if (ready_ && failure_.empty()) {
+    next_ = channel_to(std::move(trunk));
+    return;
   }
   if (trunk_ != nullptr) lost(*trunk_, "it was replaced");
   failure_.clear();

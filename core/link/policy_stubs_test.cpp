@@ -204,6 +204,41 @@ TEST_CASE("client stub: a process whose needs are known receives all further req
   CHECK(w.heard.ended.empty());
 }
 
+TEST_CASE(
+    "client stub: a process whose needs are known also takes over from one that is not ready") {
+  constexpr std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+  ClientStubWorld w;
+  Peer second;
+  SECTION("it is starting") {
+    w.client.attach(w.peer.open(*w.reactor));
+    REQUIRE(w.decide(1) == BH_PENDING);
+  }
+  SECTION("no process was started yet") {
+    REQUIRE(w.decide(1) == BH_PENDING);
+  }
+  SECTION("it was lost, and reported other needs before") {
+    w.client.attach(w.peer.open(*w.reactor));
+    w.peer.send(policy_needs, 0, 0);
+    REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
+    w.peer.channel.reset();
+    REQUIRE(w.until([&] { return w.decide(1) == BH_E_UNAVAILABLE; }));
+    CHECK(w.table.needs(&w.client) == 0);
+  }
+  SECTION("it was given up") {
+    w.client.give_up("it is no good");
+  }
+  w.heard.said.clear();
+  w.client.attach(second.open(*w.reactor), needs);
+  CHECK(w.table.needs(&w.client) == needs);
+  CHECK(w.client.failure().empty());
+  REQUIRE(w.decide(2) == BH_PENDING);
+  REQUIRE(w.until([&] { return !second.got.empty() && second.got.back().frame.exchange == 2; }));
+  for (const Peer::Got &got : second.got) {
+    CHECK(got.payload.substr(got.frame.value) == R"({"a":1})");
+  }
+  for (const Heard::Said &said : w.heard.said) CHECK(said.what == "changed");
+}
+
 TEST_CASE("client stub: if a process that has taken over at once fails, no process decides") {
   ClientStubWorld w;
   w.ready();

@@ -251,7 +251,7 @@ class SupervisedGateway {
     supervisor_->apply(
         plan_compartments(profile_, facts_), ApplyMode::restore,
         [this, report = std::move(report), done](const Result<ApplyReport> &restored) {
-          if (!restored) {
+          if (!restored && restored.error().code != BH_E_UNAVAILABLE) {
             front_.log(
                 LogLevel::error, "gateway",
                 "the profile in force was not restored completely: " + restored.error().text);

@@ -448,7 +448,9 @@ void Supervisor::ended(Child &child) {
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
   if (child.replaces != nullptr && apply_timer_ == 0) return drop(child, reason);
   // The endpoint's answer decides whether the candidate or its predecessor is restarted.
-  if (apply_timer_ != 0 && (child.replaces != nullptr || has_candidate(&child))) return;
+  if (apply_timer_ != 0 && (child.replaces != nullptr || has_candidate(&child))) {
+    return log(LogLevel::error, child.slice.name, "the compartment exited: " + reason);
+  }
   // A failure that a process reports while the gateway is starting (such as an invalid setting, or
   // an address in use) usually requires the user to act. The start is therefore not retried, and
   // run() returns the error.
@@ -475,6 +477,7 @@ void Supervisor::stop_others() {
 }
 
 void Supervisor::schedule(Child &child) {
+  if (stopping_) return;
   ++child.restarts;
   const std::uint64_t lived_ms = (reactor_->now_ns() - child.started_ns) / 1'000'000u;
   child.quick_ends = lived_ms >= steady_ms ? 0 : child.quick_ends + 1;

@@ -105,6 +105,9 @@ class Supervisor {
   // While a replaced process finishes its calls, its replacement may already run; see
   // may_run_beside(). Changed policies are put into use together, when all of them are ready and
   // the endpoint accepts its profile; until then, and if one of them fails, the former ones decide.
+  // A policy that may not run beside its former process is restarted first; its requests are
+  // rejected until it is ready.
+  //
   // `done` is called once with the report. If another change is in progress, or the gateway is
   // starting or stopping, `done` receives BH_E_LIMIT.
   //

@@ -305,11 +305,14 @@ void Supervisor::send_apply() {
   });
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
+  if (stopping_ && endpoint.running()) return;
   if (endpoint.running() && !endpoint.ready) return;  // called again when it is ready or has exited
   if (mode_ == ApplyMode::swap || !endpoint.running()) commit();
   for (const auto &child : children_) {
-    if (child->replaces == nullptr || connect(*child)) continue;
-    return reject("no file descriptor is available");
+    if (child->replaces == nullptr) continue;
+    // If the former process has exited, it must not be restarted and connected after this one.
+    reactor_->timer_cancel(std::exchange(child->replaces->timer, 0));
+    if (!connect(*child)) return reject("no file descriptor is available");
   }
   if (!endpoint.running()) {
     return finish_apply(
