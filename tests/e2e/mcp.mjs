@@ -1,6 +1,6 @@
 // Tests that `bulkhead mcp` lists, adds and removes the servers of a profile without changing
 // anything else.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { statusOf } from './status.mjs';
@@ -118,20 +118,23 @@ for (const args of [[], ['--single-process']]) {
     const client = await t.http(gateway);
     await until('both are ready', async () => (await client.toolNames()).includes('two__x'));
     const starts = (name) => [...readFileSync(`${log}-${name}`, 'utf8').matchAll(/^! start (\d+)$/gm)].length;
-    const restart = (name) => runProgram(t, ['mcp', 'restart', name], { env: gateway.env() });
+    // runProgram() would block the other tests, whose calls then end before they are seen.
+    const restart = (name) => new Promise((done) => {
+      execFile(program, ['mcp', 'restart', name], { env: gateway.env() }, (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }));
+    });
     const slow = client.tool('one__s');
     await until('the call runs', async () => (await statusOf(gateway)).in_flight === 1);
-    const done = restart('one');
+    const done = await restart('one');
     assert.equal(done.code, 0, show(done));
     assert.match(done.stdout, /changed: one/);
     assert.deepEqual([starts('one'), starts('two')], [2, 1]);
     assert.ok(await slow, 'the call in flight was answered');
     assert.equal(runProgram(t, ['reload'], { env: gateway.env() }).code, 0);
     assert.equal(starts('one'), 2, 'a reload does not restart it again');
-    assert.equal(restart('one').code, 0);
+    assert.equal((await restart('one')).code, 0);
     assert.equal(starts('one'), 3);
-    assert.match(restart('three').stdout, /no server "three"/);
-    const off = restart('off');
+    assert.match((await restart('three')).stdout, /no server "three"/);
+    const off = await restart('off');
     assert.deepEqual([off.code, /server off is disabled/.test(off.stdout)], [1, true], show(off));
   });
 }
