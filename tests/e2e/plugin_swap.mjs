@@ -42,6 +42,8 @@ const two = async (t, { required = true } = {}) => {
   const gateway = await t.gateway({ ...settings, tools });
   const client = await t.http(gateway);
   await client.toolNames();
+  // Lists are complete before all processes are ready, and a swap is possible only then.
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
   const plugin = (...words) => runProgram(t, ['plugin', ...words], { env: gateway.env(), cwd: gateway.dir });
   return { gateway, client, plugin, paths, tools };
 };
@@ -139,8 +141,12 @@ test('a version that fails is not put into use, also if the profile does not req
 // Sends a swap that takes several seconds, because the new version hangs, and waits until it is started.
 const slowSwap = async (t, gateway) => {
   const answer = ask(gateway, 'POST', '/plugins/swap/first', { file: install(t.path('slow/held.so'), 'hangs-in-start') });
-  answer.catch(() => {});
-  await until('there is a second process', async () => (await processesOf(gateway, 'first')).length === 2);
+  let early;
+  answer.then((it) => (early = it), (error) => (early = error));
+  await until('there is a second process', async () => {
+    assert.equal(early, undefined, `the swap has ended: ${show(early)}`);
+    return (await processesOf(gateway, 'first')).length === 2;
+  });
   return answer;
 };
 const failed = (answer) => assert.deepEqual([answer.status, /not ready in time|SIGKILL/.test(answer.error)], [400, true], JSON.stringify(answer));

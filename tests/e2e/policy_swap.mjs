@@ -28,6 +28,7 @@ const guarded = async (t, { first = {}, second = {} } = {}) => {
   const gateway = await t.gateway({ limits, policies, tools: { mine: { plugin: tools(t) } }, telemetry: { records: { plugin: 'telemetry-sqlite' } } });
   const client = await t.http(gateway);
   await until('calls are decided', async () => (await client.tool('mine__which').catch(() => undefined)) !== undefined);
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
   return { gateway, client, plugin: (...words) => runProgram(t, ['plugin', ...words], { env: gateway.env(), cwd: gateway.dir }) };
 };
 const processesOf = async (gateway, name) => (await statusOf(gateway)).compartments.filter((one) => one.name === name && one.pid > 0);
