@@ -153,6 +153,14 @@ class Calls {
   // Returns true if no row has been read since the last call of write().
   bool empty() const noexcept { return lines_.empty(); }
 
+  // Drops all rows except the newest `limit`, so that memory does not grow with the number of
+  // files.
+  void keep_newest(std::uint64_t limit) {
+    if (lines_.size() <= limit) return;
+    sort_lines();
+    lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(limit));
+  }
+
   // Reads the rows in this file that have been added to its chain since the last read. If more than
   // `limit` rows match the filter, only the newest ones are read.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
@@ -175,7 +183,7 @@ class Calls {
     const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
       Line line;
       line.time = text_value(row, timestamp);
-      line.place = lines_.size();
+      line.place = ++lines_read_;
       json_ ? void(line.json = as_json(now, row)) : void(line.cells = cells_of(row, utc_, args_));
       lines_.push_back(std::move(line));
     });
@@ -188,9 +196,7 @@ class Calls {
   // more than `limit` rows, only the newest are printed. Returns false if standard output was
   // closed.
   bool write(std::uint64_t limit) {
-    std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
-      return std::tie(a.time, a.place) < std::tie(b.time, b.place);
-    });
+    sort_lines();
     const std::size_t from = lines_.size() - std::min<std::size_t>(lines_.size(), limit);
     std::string out;
     for (std::size_t i = from; i < lines_.size(); ++i) {
@@ -204,10 +210,16 @@ class Calls {
  private:
   struct Line {
     std::string time;
-    std::size_t place = 0;  // keeps the order of rows with the same time
+    std::uint64_t place = 0;  // keeps the order of rows with the same time
     std::vector<std::string> cells;
     std::string json;
   };
+
+  void sort_lines() {
+    std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
+      return std::tie(a.time, a.place) < std::tie(b.time, b.place);
+    });
+  }
 
   std::string text() const {
     if (!table_.empty()) return table_.str();
@@ -227,6 +239,7 @@ class Calls {
   Table table_;
   std::map<std::string, std::int64_t> read_to_;  // last ID by chain
   std::vector<Line> lines_;
+  std::uint64_t lines_read_ = 0;
 };
 
 // Reads the names that occur in the newest files. Returns an error if a query fails.
@@ -269,6 +282,7 @@ std::size_t read_all(Calls &calls, const std::vector<record_store::SegmentFile> 
       complain(read.error().text);
       ++unread;
     }
+    calls.keep_newest(limit);
   }
   return unread;
 }
@@ -303,12 +317,10 @@ int run_calls(const Arguments &arguments) {
   if (!since) return complain(since_usage, exit_usage);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // Only the newest files are read, even if fewer than `limit` rows in them match. Each chain's
-  // files are read from oldest to newest, so rows are read in ascending ID order.
+  // Each chain's files are read from oldest to newest, so rows are read in ascending ID order.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);
-  if (files.size() > RecordReader::max_files) files.resize(RecordReader::max_files);
   std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });

@@ -88,4 +88,13 @@ void note_left_out(const std::vector<std::string> &files) {
   for (const std::string &file : files) complain("skipped: " + file, exit_ok);
 }
 
+void note_unread(const RecordReader &reader) {
+  note_left_out(reader.left_out());
+  if (reader.files() >= reader.usable_files()) return;
+  complain("only the newest " + std::to_string(reader.files()) + " of " +
+               std::to_string(reader.usable_files()) +
+               " files were read; use --file to read another file",
+           exit_ok);
+}
+
 }  // namespace bulkhead::program

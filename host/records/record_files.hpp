@@ -8,6 +8,7 @@
 #include "command_line/arguments.hpp"
 #include "profile/profile.hpp"
 #include "record-store/files.hpp"
+#include "records/record_reader.hpp"
 
 namespace bulkhead::program {
 
@@ -35,5 +36,7 @@ Result<RecordFiles> look_for_records(const Arguments &arguments);
 
 // Prints to standard error which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
+// Prints to standard error which files this reader has not read.
+void note_unread(const RecordReader &reader);
 
 }  // namespace bulkhead::program

@@ -93,13 +93,7 @@ int run_inspect(const Arguments &arguments) {
   if (answer->cut) {
     complain("output truncated after " + counted(answer->rows, "row"), exit_ok);
   }
-  note_left_out(reader->left_out());
-  if (reader->files() < reader->usable_files()) {
-    complain("only the newest " + std::to_string(reader->files()) + " of " +
-                 std::to_string(reader->usable_files()) +
-                 " files were read; use --file to read another file",
-             exit_ok);
-  }
+  note_unread(*reader);
   return written ? exit_ok : exit_failed;
 }
 

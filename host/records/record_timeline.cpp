@@ -99,7 +99,7 @@ int run_timeline(const Arguments &arguments) {
   if (!found) return complain(found.error().text);
   auto reader = RecordReader::open(found->newest_first());
   if (!reader) return complain(reader.error().text);
-  note_left_out(reader->left_out());
+  note_unread(*reader);
   const bool utc = arguments.records.utc;
   Table table(
       {utc ? "TIME (UTC)" : "TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE", "CLAIMED"});

@@ -207,3 +207,30 @@ test('the recipe "Who deleted a file?" finds the client and everything else it d
 });
 
 await run();
+
+test('calls finds a call in the oldest of more files than SQLite can read together', async (t) => {
+  const { records, claude } = await twoClients(t, {
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20, segment_bytes: 262_144, max_bytes: 64 << 20 } },
+  });
+  await claude.tool('vault__get', { note: 'the first call' });
+  let calls = 1;
+  while (records.files().length < 14) {
+    assert.ok(calls < 400, show(records.files()));
+    for (let i = 0; i < 5; ++i, ++calls) await claude.tool('vault__get__all', { i, t: 'y'.repeat(60_000) });
+    const { stdout } = await records.command('inspect', '--json', 'SELECT max(id) FROM mcp_calls');
+    assert.ok(JSON.parse(stdout).rows[0][0] > 0);
+  }
+  const rows = async (...words) => (await records.command('calls', '--json', ...words)).stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  const found = await rows('--tool', 'vault__get');
+  assert.deepEqual(found.map((row) => row.name), ['get']);
+  // The newest rows are printed in chronological order, whatever the number of files.
+  const newest = await rows('--limit', '30');
+  assert.equal(newest.length, 30);
+  assert.ok(newest.every((row, i) => i === 0 || newest[i - 1].timestamp <= row.timestamp), show(newest));
+  assert.deepEqual(newest.map((row) => row.name), Array(30).fill('get__all'));
+
+  const { stdout, stderr } = await records.command('timeline', '--json', '--layers', 'mcp', '--limit', '2000');
+  const files = records.files().length;
+  assert.match(stderr, new RegExp(`only the newest 11 of ${files} files were read`));
+  assert.ok(JSON.parse(stdout).every((row) => !row.summary.endsWith('vault__get')));
+});
