@@ -80,6 +80,43 @@ TEST_CASE("a record becomes a span of the client's trace") {
   CHECK(attribute(span, "error.type").empty());
 }
 
+TEST_CASE("changes of plugins and policies become internal spans; other events become none") {
+  bh_record r{};
+  r.size = sizeof r;
+  r.number = 7;
+  r.start_unix_ns = 1'700'000'000'000'000'001;
+  r.kind = BH_RECORD_PLUGIN;
+  r.detail = bh::str(R"({"plugin":"tools.mine","change":"swap: one \"canary\" replaced by two"})");
+  const auto mask = [](std::string_view text) {
+    std::string out(text);
+    if (const auto at = out.find("canary"); at != std::string::npos) out.replace(at, 6, "***");
+    return out;
+  };
+  const auto plugin = parsed(span_json(r, mask));
+  CHECK(text_at(plugin, "name") == "plugin change");
+  CHECK(plugin["kind"].GetInt() == 1);
+  CHECK(text_at(plugin, "startTimeUnixNano") == text_at(plugin, "endTimeUnixNano"));
+  CHECK(plugin["status"]["code"].GetInt() == 1);
+  CHECK(attribute(plugin, "bulkhead.plugin") == "tools.mine");
+  CHECK(attribute(plugin, "bulkhead.plugin.change") == "swap: one \"***\" replaced by two");
+  CHECK(plugin["attributes"].Size() == 2);
+
+  r.kind = BH_RECORD_POLICY;
+  r.detail = bh::str(R"({"generation":3,"rules":2,"digest":"ab","policies":"rules","changes":""})");
+  const auto policy = parsed(span_json(r));
+  CHECK(text_at(policy, "name") == "policy change");
+  CHECK(attribute(policy, "bulkhead.policy.generation") == "3");
+  CHECK(attribute(policy, "bulkhead.policy.digest") == "ab");
+  CHECK(policy["attributes"].Size() == 4);
+
+  for (const std::uint32_t kind : std::initializer_list<std::uint32_t>{
+           BH_RECORD_INTENT, BH_RECORD_APPROVAL, BH_RECORD_NET, BH_RECORD_FS, BH_RECORD_SNAPSHOT,
+           BH_RECORD_IDENTITY, 99}) {
+    r.kind = kind;
+    CHECK(span_json(r).empty());
+  }
+}
+
 TEST_CASE("the same record produces the same span; different records produce different spans") {
   bh_record other = record();
   CHECK(span_json(record()) == span_json(other));

@@ -75,13 +75,21 @@ class TelemetryOtlp {
   // Always accepts the whole batch, because all telemetry plugins share the host's record queue.
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
-      if (config_.send_metrics) meters_.add(*records[i]);
-      if (config_.send_traces) exporter_->add(span_json(*records[i], mask_));
+      const bh_record &record = *records[i];
+      const bool is_call = !BH_HAS(bh_record, &record, kind) || record.kind == BH_RECORD_CALL;
+      if (config_.send_metrics && is_call) meters_.add(record);
+      if (!config_.send_traces) continue;
+      if (std::string span = span_json(record, mask_); !span.empty()) {
+        exporter_->add(std::move(span));
+      }
     }
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
     return n;
   }
-  std::uint32_t needs() const noexcept { return 0; }  // message contents are not needed
+  // Message contents are not needed. Events are changes of plugins and policies.
+  std::uint32_t needs() const noexcept {
+    return config_.send_traces ? std::uint32_t{BH_TELEMETRY_EVENTS} : 0u;
+  }
 
  private:
   void drop(std::uint64_t n) {

@@ -82,6 +82,24 @@ TEST_CASE("records are sent in batches, one request at a time") {
   CHECK(w.http.requests.size() == 2);
 }
 
+TEST_CASE("events are needed for traces only, and are not counted as requests") {
+  World traces;
+  CHECK(traces.telemetry->needs(traces.plugin->self) == BH_TELEMETRY_EVENTS);
+  World metrics(R"(,"signals":["metrics"],"metrics_ms":100)");
+  CHECK(metrics.telemetry->needs(metrics.plugin->self) == 0);
+  bh_record swap{};
+  swap.size = sizeof swap;
+  swap.kind = BH_RECORD_PLUGIN;
+  swap.number = ++metrics.number;
+  swap.detail = bh::str(R"({"plugin":"tools.mine","change":"swap"})");
+  const bh_record *list[] = {&swap};
+  REQUIRE(metrics.telemetry->batch(metrics.plugin->self, list, 1) == 1);
+  metrics.record(2);
+  CHECK(metrics.request(0).body.find(R"("count":"2")") != std::string::npos);
+  metrics.http.answer(0, 200, "{}");
+  metrics.settle();
+}
+
 TEST_CASE("after a temporary failure, the same batch is retried, and no span is lost") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"backoff_max_ms":20)");
   w.record(2);

@@ -1,6 +1,7 @@
 #include "telemetry-otlp/span.hpp"
 
 #include <bulkhead/cpp/basics.hpp>
+#include <bulkhead/cpp/json_reader.hpp>
 #include <bulkhead/cpp/record_names.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -11,7 +12,7 @@
 namespace otlp {
 namespace {
 
-constexpr int kind_server = 2, status_ok = 1, status_error = 2;
+constexpr int kind_internal = 1, kind_server = 2, status_ok = 1, status_error = 2;
 
 // Computes an FNV-1a hash that is never 0.
 std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t seed) {
@@ -76,6 +77,49 @@ void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
   out.end_array();
 }
 
+// Opens the span of a record; the caller adds attributes and status.
+void begin_span(Writer &out, const bh_record &r, std::string_view title, int kind) {
+  const std::string trace = trace_of(r);
+  out.begin_object().member("traceId", trace).member("spanId", hex(digest(trace, r.number, 0)));
+  out.member("name", bh::cut_text(title, max_text)).member("kind", kind);
+  out.member("startTimeUnixNano", std::to_string(r.start_unix_ns));
+  out.member("endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
+}
+
+void put_status(Writer &out, int code) {
+  out.key("status").begin_object().member("code", code).end_object();
+}
+
+// Returns the text of a string or number in the record's detail.
+std::string detail(const bh_record &r, std::string_view name, const Mask &mask) {
+  const std::string_view value = bh::json::member(bh::view(r.detail), name);
+  const std::string text =
+      bh::json::is_string(value) ? bh::json::unquote(value) : std::string(value);
+  return masked(bh::str(text), mask);
+}
+
+std::string change_json(const bh_record &r, const Mask &mask) {
+  const bool plugin = r.kind == BH_RECORD_PLUGIN;
+  std::string text;
+  Writer out(&text);
+  begin_span(out, r, plugin ? "plugin change" : "policy change", kind_internal);
+  out.key("attributes").begin_array();
+  if (plugin) {
+    put_known(out, "bulkhead.plugin", detail(r, "plugin", mask));
+    put_known(out, "bulkhead.plugin.change", detail(r, "change", mask));
+  } else {
+    put_known(out, "bulkhead.policy.generation", detail(r, "generation", mask));
+    put_known(out, "bulkhead.policy.rules", detail(r, "rules", mask));
+    put_known(out, "bulkhead.policy.digest", detail(r, "digest", mask));
+    put_known(out, "bulkhead.policy.policies", detail(r, "policies", mask));
+    put_known(out, "bulkhead.policy.changes", detail(r, "changes", mask));
+  }
+  out.end_array();
+  put_status(out, status_ok);
+  out.end_object();
+  return text;
+}
+
 }  // namespace
 
 void put_attribute(Writer &out, std::string_view key, std::string_view value) {
@@ -93,20 +137,20 @@ void put_number(Writer &out, std::string_view key, std::uint64_t value) {
 }
 
 std::string span_json(const bh_record &r, const Mask &mask) {
-  const std::string trace = trace_of(r);
+  const std::uint32_t kind = BH_HAS(bh_record, &r, detail) ? r.kind : 0;
+  if (kind == BH_RECORD_PLUGIN || kind == BH_RECORD_POLICY) {
+    return change_json(r, mask);
+  }
+  if (kind != BH_RECORD_CALL) return {};
   const std::string method = masked(r.method, mask);
   const bool named = method == "tools/call" || method == "prompts/get";
   const std::string title = named ? method + " " + masked(r.name, mask) : method;
   std::string text;
   Writer out(&text);
-  out.begin_object().member("traceId", trace).member("spanId", hex(digest(trace, r.number, 0)));
-  out.member("name", bh::cut_text(title, max_text)).member("kind", kind_server);
-  out.member("startTimeUnixNano", std::to_string(r.start_unix_ns));
-  out.member("endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
+  begin_span(out, r, title, kind_server);
   put_attributes(out, r, mask);
-  out.key("status").begin_object();
-  out.member("code", r.outcome == BH_OUTCOME_OK ? status_ok : status_error);
-  out.end_object().end_object();
+  put_status(out, r.outcome == BH_OUTCOME_OK ? status_ok : status_error);
+  out.end_object();
   return text;
 }
 

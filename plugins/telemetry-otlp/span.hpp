@@ -17,8 +17,9 @@ inline constexpr std::size_t max_text = 512;
 // Returns the text with the gateway's own credentials masked. Runs on the reactor thread.
 using Mask = std::function<std::string(std::string_view)>;
 
-// Returns a record as a span in JSON, without message contents or error messages. The same record
-// always produces the same span. If `mask` is not null, it is applied to all strings from clients,
+// Returns a record as a span in JSON, without message contents or error messages: a call as a span
+// of kind server, and a change of a plugin's file or of the policies as a span of kind internal.
+// Returns an empty string for other kinds. The same record always produces the same span. If `mask` is not null, it is applied to all strings from clients,
 // servers and programs before they are truncated.
 std::string span_json(const bh_record &record, const Mask &mask = nullptr);
 

@@ -1,8 +1,10 @@
 // Tests telemetry-otlp, which sends calls to a collector as spans and metrics from a compartment
 // that can reach only the collector. Also tests outages of the collector, and that the client's
 // trace context is forwarded.
-import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
-import { statusOf } from './status.mjs';
+import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
+import { ask, statusOf } from './status.mjs';
 import { attributes, startCollector } from '../fixtures/collector.mjs';
 
 const trace = '0af7651916cd43dd8448eb211c80319c';
@@ -67,6 +69,40 @@ test('the span of a rejected call has the rule', async (t) => {
   assert.equal(span.status.code, 2);
   assert.equal(span.attributes['error.type'], 'refused');
   assert.match(span.attributes['bulkhead.policy.rule'], /no_a/);
+});
+
+test('changes of policies and plugins are spans', async (t) => {
+  const held = t.path('held.so');
+  const install = (version) => {
+    writeFileSync(t.path('held.plugin.toml'), `id = "held"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`);
+    copyFileSync(join(build, `core/plugin/testing_plugins/plugins/held-${version}.so`), `${held}.new`);
+    renameSync(`${held}.new`, held);
+  };
+  install('one');
+  const more = { tools: { mine: { plugin: held } } };
+  const { collector, gateway } = await observed(t, {}, more);
+  const changes = (name) => collector.spans.filter((span) => span.name === name);
+  const [started] = await until('the policies at the start', () => changes('policy change').length === 1 && changes('policy change'));
+  assert.equal(started.kind, 1);
+  assert.equal(started.attributes['bulkhead.policy.generation'], '1');
+  assert.equal(started.attributes['bulkhead.policy.rules'], '0');
+  assert.equal(started.attributes['bulkhead.policy.changes'], undefined);
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
+
+  install('two');
+  const answer = await ask(gateway, 'POST', '/plugins/swap/mine', {});
+  assert.equal(answer.status, 200, show(answer));
+  const [swap] = await until('the swap', () => changes('plugin change').length === 1 && changes('plugin change'));
+  assert.equal(swap.attributes['bulkhead.plugin'], 'tools.mine');
+  assert.match(swap.attributes['bulkhead.plugin.change'], new RegExp(`swap: one \\(sha256 ${answer.from.sha256}\\) replaced by two \\(sha256 ${answer.to.sha256}\\)`));
+
+  const profile = JSON.parse(readFileSync(gateway.config, 'utf8'));
+  profile.security = { rules: { mcp: { no_a: { on: 'mcp.request', if: 'mcp.request.tool_name == "a"', decision: 'block' } } } };
+  writeFileSync(gateway.config, JSON.stringify(profile));
+  assert.equal((await ask(gateway, 'POST', '/reload-config')).status, 200);
+  const rules = await until('the new rules', () => changes('policy change')[1]);
+  assert.deepEqual(['generation', 'rules'].map((name) => rules.attributes[`bulkhead.policy.${name}`]), ['2', '1']);
+  assert.match(rules.attributes['bulkhead.policy.changes'], /1 rule added/);
 });
 
 test('the counters are reported and increase', async (t) => {
