@@ -35,6 +35,7 @@ struct PluginStatus {
   std::vector<std::string> provides;
   std::uint32_t generation = 1;
   bool swapped = false;  // the file is not the profile's; see bulkhead plugin swap
+  bool watched = false;  // a change of the profile's file swaps the plugin
 };
 
 struct HostStatus {

@@ -17,8 +17,8 @@ void archive(Ar &ar, ServerStatus &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginStatus &v) {
-  auto &[id, plugin, path, version, state, provides, generation, swapped] = v;
-  ar(id, plugin, path, version, state, provides, generation, swapped);
+  auto &[id, plugin, path, version, state, provides, generation, swapped, watched] = v;
+  ar(id, plugin, path, version, state, provides, generation, swapped, watched);
 }
 
 template <class Ar>

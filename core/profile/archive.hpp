@@ -119,8 +119,8 @@ void archive(Ar &ar, PluginFile &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginUse &v) {
-  auto &[id, plugin, config_json, sha256, required, compartment, grants, file, origin] = v;
-  ar(id, plugin, config_json, sha256, required, compartment, grants, file, origin);
+  auto &[id, plugin, config_json, sha256, required, watch, compartment, grants, file, origin] = v;
+  ar(id, plugin, config_json, sha256, required, watch, compartment, grants, file, origin);
 }
 
 template <class Ar>

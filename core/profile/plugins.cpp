@@ -192,6 +192,7 @@ constexpr HostKey kHostKeys[] = {
     {custom<PluginReader>("rules", check_rules), kPolicies},
     {custom<PluginReader>(kRulesMember, reject_rules_member), kPolicies},
     {flag<&PluginUse::required, PluginReader>("required")},
+    {flag<&PluginUse::watch, PluginReader>("watch"), kTools | kPolicies},
     {custom<PluginReader>("enabled", read_enabled)},
     {custom<PluginReader>("disabled", read_disabled)},
     {custom<PluginReader>("sha256", read_sha256)},

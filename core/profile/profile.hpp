@@ -226,6 +226,7 @@ struct PluginUse {
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
   bool required = true;     // if false, the program starts even if the plugin cannot be loaded
+  bool watch = false;       // swap the plugin when its file changes (tools and policies only)
   // "own", a shared name, or "endpoint" (for policies and telemetry only). If empty, the default
   // applies.
   std::string compartment;

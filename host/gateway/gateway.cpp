@@ -22,6 +22,7 @@
 #include "state/list_writer.hpp"
 #include "state/pin_writer.hpp"
 #include "supervisor/plan.hpp"
+#include "swap/plugin_swaps.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -197,6 +198,8 @@ int run_gateway(Arguments arguments, Arguments::Serves serves) {
   arguments.serves = serves;
   auto loaded = load_checked(arguments, transports_of(arguments));
   if (!loaded) return report_config_errors(loaded.error());
+  const std::string refused = PluginSwaps::watch_refusals(loaded->profile, loaded->holds);
+  if (!refused.empty()) return complain(refused);
   if (serves == Arguments::Serves::stdio && !arguments.single_process) {
     if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
       const Limits limits = loaded->profile.limits;
@@ -205,6 +208,14 @@ int run_gateway(Arguments arguments, Arguments::Serves serves) {
     }
   }
   if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
+  for (const std::vector<PluginUse> *uses : {&loaded->profile.tools, &loaded->profile.policies}) {
+    for (const PluginUse &use : *uses) {
+      if (!use.watch) continue;
+      return complain(use.id +
+                      ": watch = true is not possible with --single-process, since plugins "
+                      "cannot be swapped there");
+    }
+  }
   return Gateway(arguments, std::move(*loaded)).run();
 }
 

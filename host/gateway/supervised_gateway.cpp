@@ -22,6 +22,7 @@
 #include "supervisor/plan.hpp"
 #include "supervisor/supervisor.hpp"
 #include "swap/plugin_swaps.hpp"
+#include "swap/plugin_watch.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -76,6 +77,7 @@ class SupervisedGateway {
       ready_ = true;
       swaps_->hold(profile_);
       swaps_->remove_unused();
+      watch_->follow(profile_);
     };
     hooks.on_status = [this] { on_status(); };
     auto supervisor =
@@ -88,11 +90,18 @@ class SupervisedGateway {
         bh::fd_callback(this, [](SupervisedGateway &self) { self.supervisor_->request_stop(); }));
     if (!watched) return front_.give_up(watched.error());
     swaps_ = std::make_unique<PluginSwaps>(supervisor_->reactor(), state_dir_);
+    watch_ = std::make_unique<PluginWatch>(
+        supervisor_->reactor(), [this](const PluginSwapRequest &request, PluginWatch::Done done) {
+          service_->ask(
+              ServiceRequest::swap_plugin, to_bytes(request),
+              [done = std::move(done)](const ServiceAnswer &answer) { done(answer.code); });
+        });
     open_service();
     auto done = supervisor_->run();
     supervisor_->reactor().forget(this);
     set_signalled({});
     Console::get().progress("");
+    watch_.reset();
     service_.reset();
     swaps_.reset();
     supervisor_.reset();
@@ -134,6 +143,9 @@ class SupervisedGateway {
       const std::uint64_t loaded_ms = next.loaded_ms;
       const std::string project = next.project;
       const std::vector<ProfileHold> holds = next.holds;
+      if (std::string wrong = PluginSwaps::watch_refusals(next.profile, holds); !wrong.empty()) {
+        return done(fail(BH_E_DENIED, std::move(wrong)));
+      }
       apply(std::move(next.profile), holds,
             [this, loaded_ms, project, holds, done = std::move(done)](Result<ApplyReport> report) {
               // If the endpoint is restarting, it starts with the new profile.
@@ -142,6 +154,7 @@ class SupervisedGateway {
                 holds_ = holds;
                 swaps_->forget_unused(profile_);
                 swaps_->hold(profile_);
+                watch_->follow(profile_);
                 front_.set_project(project);
               }
               done(std::move(report));
@@ -304,6 +317,7 @@ class SupervisedGateway {
   OwnedFd metrics_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<PluginSwaps> swaps_;
+  std::unique_ptr<PluginWatch> watch_;
   std::unique_ptr<Service> service_;
   bool ready_ = false, shown_ = false;
 };

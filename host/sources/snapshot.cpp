@@ -35,7 +35,7 @@ void add_plugins(Writer &out, const std::vector<PluginStatus> &plugins) {
     out.begin_object().member("id", plugin.id).member("plugin", plugin.plugin);
     out.member("version", plugin.version).member("state", plugin.state);
     out.member("path", plugin.path).member("generation", plugin.generation);
-    out.member("swapped", plugin.swapped);
+    out.member("swapped", plugin.swapped).member("watched", plugin.watched);
     out.member("provides", plugin.provides).end_object();
   }
   out.end_array();
@@ -244,6 +244,7 @@ std::string plugin_table(std::string_view json) {
   each(mcp::member(json, "plugins"), [&](std::string_view item) {
     std::string version = member_shown(item, "version");
     if (mcp::member(item, "swapped") == "true") version += " (swapped)";
+    if (mcp::member(item, "watched") == "true") version += " (watched)";
     const std::string path = member_shown(item, "path");
     table.add({member_shown(item, "id"), version, first_line(member_shown(item, "state"), 60),
                path.empty() ? member_shown(item, "plugin") : path});
@@ -251,13 +252,15 @@ std::string plugin_table(std::string_view json) {
   return table.empty() ? "" : table.str("  ");
 }
 
-// Returns a line for each plugin whose file is not the profile's. Used without --verbose.
+// Returns a line for each plugin whose file is not the profile's or is watched. Used without
+// --verbose.
 std::string swapped_lines(std::string_view json) {
   std::string out;
   each(mcp::member(json, "plugins"), [&](std::string_view item) {
-    if (mcp::member(item, "swapped") != "true") return;
-    out += "  plugin " + member_shown(item, "id") + ": swapped, version " +
-           member_shown(item, "version") + "\n";
+    const bool watched = mcp::member(item, "watched") == "true";
+    if (mcp::member(item, "swapped") != "true" && !watched) return;
+    out += "  plugin " + member_shown(item, "id") + (watched ? ": watched" : ": swapped") +
+           ", version " + member_shown(item, "version") + "\n";
   });
   return out;
 }

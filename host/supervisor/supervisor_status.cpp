@@ -86,6 +86,7 @@ HostStatus Supervisor::complete_status() const {
         one.path = files[i].path;
         one.version = files[i].version;
         one.swapped = !plugins[i].use.file.path.empty();
+        one.watched = plugins[i].use.watch;
       }
     }
   }

@@ -110,6 +110,12 @@ std::string refusal(const Place &place, const std::vector<ProfileHold> &holds) {
          " with `sha256`: change it there, and run `bulkhead reload`";
 }
 
+std::string exclusive(const std::string &where) {
+  return where +
+         " is exclusive: two versions cannot run at the same time. Replace its file, and run "
+         "`bulkhead reload`";
+}
+
 PluginVersion version_of(StoredPlugin stored) {
   PluginVersion out;
   out.file.path = stored.path;
@@ -167,10 +173,7 @@ Result<PluginChange> PluginSwaps::Job::change() {
                                   wanted + ")");
   }
   if (candidate.manifest.exclusive || use.file.exclusive) {
-    return fail(BH_E_INVALID,
-                where +
-                    " is exclusive: two versions cannot run at the same time. Replace its file, "
-                    "and run `bulkhead reload`");
+    return fail(BH_E_INVALID, exclusive(where));
   }
   PluginChange out;
   out.group = group;
@@ -276,6 +279,22 @@ Result<PluginChange> PluginSwaps::rollback(const std::string &group, const Plugi
   PluginChange out{group, use.id, swap.plugin, swap.base, swap.current, swap.previous, true};
   out.to.file.mark = swap.base;
   describe(&out);
+  return out;
+}
+
+std::string PluginSwaps::watch_refusals(const Profile &profile,
+                                        const std::vector<ProfileHold> &holds) {
+  std::string out;
+  const auto check = [&](std::string_view group, const PluginUse &use) {
+    if (!use.watch) return;
+    const Place place{group, &use};
+    const std::string why = group == "policies" && runs_in_endpoint(use) ? no_place(profile, use.id)
+                            : use.file.exclusive                         ? exclusive(place.name())
+                                                                         : refusal(place, holds);
+    if (!why.empty()) out += (out.empty() ? "" : "; ") + place.name() + ".watch: " + why;
+  };
+  for (const PluginUse &use : profile.tools) check("tools", use);
+  for (const PluginUse &use : profile.policies) check("policies", use);
   return out;
 }
 

@@ -67,6 +67,9 @@ class PluginSwaps {
   void prepare(const Profile &profile, const std::vector<ProfileHold> &holds,
                const PluginSwapRequest &request, std::function<void(Result<PluginChange>)> done);
 
+  // Returns why plugins of this profile cannot have `watch = true`, or an empty string.
+  static std::string watch_refusals(const Profile &profile, const std::vector<ProfileHold> &holds);
+
   // Must be called when the new version is in use. Returns the response to the request.
   PluginSwapped in_use(const PluginChange &change);
 

@@ -349,6 +349,71 @@ test('requests that cannot be carried out state the reason', async (t) => {
   assert.match(refused.stdout, /it runs with --single-process/);
 });
 
+test('a watched plugin is swapped when its file changes, and no other plugin is', async (t) => {
+  const paths = Object.fromEntries(['first', 'second', 'third'].map((name) => [name, install(t.path(`${name}/held.so`), 'one')]));
+  const tools = Object.fromEntries(Object.entries(paths).map(([name, plugin]) => [name, { plugin, watch: name !== 'third' }]));
+  const gateway = await t.gateway({ ...settings, tools });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const versions = async () => Object.fromEntries(await Promise.all(Object.keys(paths).map(async (name) => [name, await said(client, `${name}__which`)])));
+  const watched = async () => Object.fromEntries((await statusOf(gateway)).plugins.filter((one) => one.id in paths).map((one) => [one.id, one.watched]));
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
+  assert.deepEqual(await watched(), { first: true, second: true, third: false });
+  assert.match(runProgram(t, ['status'], { env: gateway.env(), cwd: gateway.dir }).stdout, /plugin first: watched, version one/);
+
+  // A call that runs when the file changes completes in the version that received it.
+  const held = start(client, 'first__hold', 2);
+  await inFlight(gateway, 2);
+  const [old] = await processesOf(gateway, 'first');
+  install(paths.third, 'two');
+  install(paths.first, 'two');
+  await until('the new version answers', async () => (await versions()).first === 'two');
+  assert.deepEqual(await versions(), { first: 'two', second: 'one', third: 'one' });
+  process.kill(old.pid, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held), ['one', 'one']);
+
+  // A file that is not a plugin is rejected once. The next file is used.
+  const before = gateway.stderr().length;
+  const failures = () => gateway.stderr().slice(before).split('\n').filter((line) => /swap: .*second/.test(line)).length;
+  writeFileSync(`${paths.second}.new`, 'not a library', { mode: 0o755 });
+  renameSync(`${paths.second}.new`, paths.second);
+  await until('it is rejected', () => failures() === 1);
+  assert.equal(await said(client, 'second__which'), 'one');
+  install(paths.second, 'two');
+  await until('the repaired file is used', async () => (await versions()).second === 'two');
+  assert.equal(failures(), 1, gateway.stderr().slice(before));
+  assert.deepEqual(await versions(), { first: 'two', second: 'two', third: 'one' });
+  assert.equal(marks(t, gateway).filter((detail) => /swap: one .* replaced by two/.test(detail)).length, 2, show(marks(t, gateway)));
+});
+
+test('watch is refused where a swap would be', async (t) => {
+  const path = install(t.path('w/held.so'), 'one');
+  const fixed = install(t.path('x/held.so'), 'one', { more: 'exclusive = true\n' });
+  const corp = t.path('corp.toml');
+  writeFileSync(corp, `[tools.locked]\nplugin = "${path}"\n`, { mode: 0o644 });
+  const digest = createHash('sha256').update(readFileSync(path)).digest('hex');
+  const cases = [
+    [{ tools: { mine: { plugin: path, sha256: digest, watch: true } } }, /tools\.mine\.watch: the profile pins the file/],
+    [{ tools: { mine: { plugin: fixed, watch: true } } }, /tools\.mine\.watch: tools\.mine is exclusive/],
+    [{ policies: { rules: { plugin: 'policy-rules', watch: true } } }, /policies\.rules\.watch: policies\.rules runs in the endpoint/],
+    [{ tools: { locked: { plugin: path, watch: true } } }, /locked/, { BULKHEAD_CORP_PROFILE: corp }],
+    [{ tools: { mine: { plugin: path, watch: true } } }, /mine: watch = true is not possible with --single-process/, {}, ['--single-process']],
+    [{ transports: { http: { watch: true } } }, /watch/],
+  ];
+  for (const [profile, reason, env = {}, args = []] of cases) {
+    const config = t.path('refused.json');
+    writeFileSync(config, JSON.stringify(profile));
+    const done = runProgram(t, ['serve', '--config', config, '--listen', '127.0.0.1:0', ...args], { env });
+    assert.equal(done.code, 1, show([profile, done]));
+    assert.match(done.stderr, reason);
+  }
+  const gateway = await t.gateway({ ...settings, tools: { mine: { plugin: path } } });
+  writeFileSync(gateway.config, JSON.stringify({ ...settings, tools: { mine: { plugin: path, sha256: digest, watch: true } } }));
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.notEqual(answer.status, 200, show(answer));
+  assert.match(show(answer), /tools\.mine\.watch: the profile pins the file/);
+});
+
 test('a gateway removes copies that no gateway uses when it starts', async (t) => {
   const { gateway, plugin } = await two(t);
   assert.equal(plugin('swap', 'first', install(t.path('next/held.so'), 'two')).code, 0);
