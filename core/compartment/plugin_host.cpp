@@ -144,13 +144,13 @@ std::vector<control::ReadyPlugin> PluginHost::running() const {
 }
 
 std::uint32_t PluginHost::policy_needs() const {
-  if (policy_stub_ == nullptr) return 0;
+  if (policy_stub_ == nullptr || slice_.trial) return 0;
   const auto &plugin = plugins_.front();
   return plugin.policy == nullptr ? 0 : plugin.policy->needs(plugin.self);
 }
 
 std::uint32_t PluginHost::telemetry_needs() const {
-  return telemetry_stub_ == nullptr ? 0 : telemetry_stub_->needs();
+  return telemetry_stub_ == nullptr || slice_.trial ? 0 : telemetry_stub_->needs();
 }
 
 PluginHost::~PluginHost() {
@@ -168,7 +168,7 @@ void PluginHost::log(std::int32_t level, const std::string &component,
 }
 
 Result<void> PluginHost::bring_up(Part &part) {
-  if (auto loaded = runtime_.load(part); !loaded) return loaded;
+  if (auto loaded = runtime_.load(part); !loaded || slice_.trial) return loaded;
   auto started = PluginRuntime::start(part);
   if (!started) part.instance.reset();
   return started;

@@ -79,13 +79,15 @@ struct Slice {
   std::map<std::string, std::string> definitions;
   SlicePrivileges privileges;
   SecretPrints prints;  // telemetry: keyed hashes of the credentials to mask
+  // The plugins are loaded, created and configured, but not started, to find out if they can be.
+  bool trial = false;
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
   auto &[name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
-         definitions, privileges, prints] = v;
+         definitions, privileges, prints, trial] = v;
   ar(name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
-     definitions, privileges, prints);
+     definitions, privileges, prints, trial);
 }
 
 // Settings for connections that a compartment opens, and servers that it starts, after it has

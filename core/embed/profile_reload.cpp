@@ -135,12 +135,14 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
     report->needs_restart.push_back(std::move(line));
   }
   report->files = changed_files("tools", core_.profile.tools, next->tools);
-  for (std::string &line : changed_files("policies", core_.profile.policies, next->policies)) {
-    report->files.push_back(std::move(line));
-  }
+  const auto add = [&](std::vector<std::string> lines) {
+    for (std::string &line : lines) report->files.push_back(std::move(line));
+  };
+  add(changed_files("policies", core_.profile.policies, next->policies));
+  add(changed_files("telemetry", core_.profile.telemetry, next->telemetry));
 }
 
-// Records which tools plugins and policies get another file.
+// Records which plugins get another file.
 void ProfileReload::record_files(const Profile &next) const {
   const auto record = [&](std::string_view group, const std::vector<PluginUse> &was,
                           const std::vector<PluginUse> &is) {
@@ -154,6 +156,7 @@ void ProfileReload::record_files(const Profile &next) const {
   };
   record("tools.", core_.profile.tools, next.tools);
   record("policies.", core_.profile.policies, next.policies);
+  record("telemetry.", core_.profile.telemetry, next.telemetry);
 }
 
 // Sets the policy mark of `next`. If the report says that a policy change needs a restart, the mark

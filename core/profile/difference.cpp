@@ -95,12 +95,13 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
   }
 }
 
-// A policy in a compartment can be swapped. Its file is then a stored copy, which has a path. The
-// swap ends if the profile names another file, but not if it only states a digest. Returns the
-// policies that get another file, and gives them their current one, so that they are not reported.
-std::vector<std::pair<std::string, PluginFile>> extract_swaps(const std::vector<PluginUse> &now,
-                                                              std::vector<PluginUse> *next) {
-  std::vector<std::pair<std::string, PluginFile>> out;
+// A policy or telemetry plugin in a compartment can be swapped. Its file is then a stored copy,
+// which has a path. The swap ends if the profile names another file, but not if it only states a
+// digest. Returns the plugins that get another file, and gives them their current one, so that they
+// are not reported.
+using Swapped = std::vector<std::pair<std::string, PluginFile>>;
+Swapped extract_swaps(const std::vector<PluginUse> &now, std::vector<PluginUse> *next) {
+  Swapped out;
   for (PluginUse &use : *next) {
     const PluginUse *was = find_same(now, use);
     if (was == nullptr || !file_differs(was->file, use.file)) continue;
@@ -109,6 +110,14 @@ std::vector<std::pair<std::string, PluginFile>> extract_swaps(const std::vector<
     out.emplace_back(use.id, std::exchange(use.file, was->file));
   }
   return out;
+}
+
+void put_back(const Swapped &swapped, std::vector<PluginUse> *uses) {
+  for (const auto &[id, file] : swapped) {
+    for (PluginUse &use : *uses) {
+      if (use.id == id) use.file = file;
+    }
+  }
 }
 
 void keep_connector_files(const Profile &now, Profile *next, std::vector<std::string> *out) {
@@ -278,7 +287,8 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
   const bool checked = has_marks(*next);
-  const auto swapped = extract_swaps(now.policies, &next->policies);
+  const auto policies = extract_swaps(now.policies, &next->policies);
+  const auto telemetry = extract_swaps(now.telemetry, &next->telemetry);
   keep_unknown_files(now.tools, &next->tools, &out);
   keep_fixed_files("transports", now.transports, &next->transports, &out);
   keep_fixed_files("policies", now.policies, &next->policies, &out);
@@ -298,11 +308,8 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
       if (kept.id == use.id) kept = use;
     }
   }
-  for (const auto &[id, file] : swapped) {
-    for (PluginUse &use : next->policies) {
-      if (use.id == id) use.file = file;
-    }
-  }
+  put_back(policies, &next->policies);
+  put_back(telemetry, &next->telemetry);
   const bool kept_connector = keep_connectors(now, next, &out);
   keep_limits(now.limits, &next->limits, &out);
   if (now.plugin_dirs != next->plugin_dirs) out.push_back("plugin_dirs" + std::string(restart));

@@ -62,9 +62,10 @@ void add_check(CLI::App &plugin, Arguments &to) {
 
 void add_swap(CLI::App &plugin, Arguments &to) {
   auto *swap =
-      add_command(plugin, to, "swap", "Replace a tools plugin or policy in the running gateways",
-                  run_plugin_swap);
-  swap->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME] or [policies.NAME]")
+      add_command(plugin, to, "swap", "Replace a plugin in the running gateways", run_plugin_swap);
+  swap->add_option("id", to.name,
+                   "The plugin's instance: NAME in [tools.NAME], [policies.NAME] or "
+                   "[telemetry.NAME]")
       ->required()
       ->type_name("ID");
   swap->add_option("file", to.plugin.file,
@@ -76,12 +77,18 @@ void add_swap(CLI::App &plugin, Arguments &to) {
       "Example:\n  bulkhead plugin swap mine ./build/my-tools.so\n\n"
       "The new version is started beside the old one and receives calls when it is ready. The old\n"
       "version completes its calls (limits.drain_ms). If the new version fails, the old one stays\n"
-      "in use. A swap is in force until the gateway stops or the profile specifies another file.");
+      "in use. An exclusive plugin and a telemetry plugin are stopped before the new version "
+      "starts;\n"
+      "calls and records wait. A swap is in force until the gateway stops or the profile "
+      "specifies\n"
+      "another file.");
   auto *rollback =
       add_command(plugin, to, "rollback",
                   "Restore the version before the last swap (within an hour)", run_plugin_rollback);
   rollback
-      ->add_option("id", to.name, "The plugin's instance: NAME in [tools.NAME] or [policies.NAME]")
+      ->add_option("id", to.name,
+                   "The plugin's instance: NAME in [tools.NAME], [policies.NAME] or "
+                   "[telemetry.NAME]")
       ->required()
       ->type_name("ID");
   add_json(*rollback, to);

@@ -192,7 +192,10 @@ class SupervisedGateway {
 
   void swap(const PluginChange &change, const Swapped &done) {
     Profile next = profile_;
-    for (PluginUse &use : change.group == "policies" ? next.policies : next.tools) {
+    auto &uses = change.group == "policies"    ? next.policies
+                 : change.group == "telemetry" ? next.telemetry
+                                               : next.tools;
+    for (PluginUse &use : uses) {
       if (use.id == change.id) use.file = change.to.file;
     }
     supervisor_->apply(plan_compartments(next, facts_), ApplyMode::swap,

@@ -49,8 +49,10 @@ enum class ApplyMode : std::uint8_t {
   change,
   // The former profile, after a change was rejected, or a correction of a change that was applied.
   restore,
-  // A profile with another file of one tools plugin. The process with the former file continues to
-  // receive calls until the new one is ready. If the new one fails, nothing is changed.
+  // A profile with another file of one plugin. The process with the former file continues to
+  // receive calls until the new one is ready or, if both versions must not run at the same time,
+  // until the new one has been loaded and configured. If the new one fails, nothing is changed; if
+  // it fails after the former one was stopped, that one must be restored.
   swap,
 };
 
@@ -168,12 +170,14 @@ class Supervisor {
   void set_deadline(Child &child);
   void ping_all();
   void apply_to(Child &child, Slice slice);
+  std::ptrdiff_t leaving(std::string_view name) const;
   bool may_run_beside(const Child &child, const Slice &next) const;
   void start_beside(Child &child, Slice next);
   std::string cannot_swap(const std::vector<Slice> &slices) const;
   bool has_candidate(const Child *former = nullptr) const;
   static Slice strict(Slice slice);
   void start_candidate(Child &child, Slice next);
+  void end_trial(Child &candidate);
   void put_into_use(Child &candidate);
   void drop(Child &candidate, const std::string &reason);
   void reject(const std::string &reason);

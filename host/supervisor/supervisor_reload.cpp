@@ -100,6 +100,9 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     if (!is_policy(slice)) return start_beside(child, std::move(slice));
     // If a profile is restored, a policy must not decide by the rejected one any longer.
     if (mode_ == ApplyMode::change) return start_candidate(child, std::move(slice));
+  } else if (swapped && child.running()) {
+    slice.trial = true;
+    return start_candidate(child, std::move(slice));
   }
   if (child.slice.router) {
     next_endpoint_ = std::make_unique<Slice>(std::move(slice));
@@ -129,14 +132,18 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
+// Returns the number of former processes of a compartment that still finish their calls.
+std::ptrdiff_t Supervisor::leaving(std::string_view name) const {
+  return std::count_if(children_.begin(), children_.end(), [&](const auto &child) {
+    return child->leaving && child->running() && child->slice.name == name;
+  });
+}
+
 // Returns true if a new process may run while the process of `child` drains. A compartment may have
 // at most two processes (with a policy, 1 + max_leaving_policies), and only if all of its plugins
 // are tools, services or policies that are not exclusive.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
-  const auto leaving = std::count_if(children_.begin(), children_.end(), [&](const auto &other) {
-    return other->leaving && other->running() && other->slice.name == next.name;
-  });
-  const bool room = leaving < (is_policy(next) ? max_leaving_policies : 1);
+  const bool room = leaving(next.name) < (is_policy(next) ? max_leaving_policies : 1);
   return room && child.running() && child.ready && !child.ending && may_run_twice(child.slice) &&
          may_run_twice(next);
 }
@@ -152,7 +159,9 @@ void Supervisor::start_beside(Child &child, Slice next) {
   end(child);
 }
 
-// Returns why a compartment that has another file cannot have a second process, or an empty string.
+// Returns why a compartment that has another file cannot be replaced, or an empty string. If two
+// versions must not run at the same time, the new one is tried without being started, and the
+// former one is then stopped.
 std::string Supervisor::cannot_swap(const std::vector<Slice> &slices) const {
   for (const Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
@@ -161,9 +170,11 @@ std::string Supervisor::cannot_swap(const std::vector<Slice> &slices) const {
     if (slice.router || at == children_.end() || same_plugins((*at)->slice, slice)) continue;
     // Without a process that works, there is nothing to keep.
     if (!(*at)->ready || may_run_beside(**at, slice)) continue;
+    const bool alone = !may_run_twice((*at)->slice) || !may_run_twice(slice);
+    if (alone && !(*at)->ending && leaving(slice.name) == 0) continue;
     return "compartment \"" + slice.name +
            "\" cannot have another process at the moment: calls of an earlier version have not "
-           "completed, or it contains an exclusive plugin";
+           "completed";
   }
   return {};
 }
@@ -199,6 +210,27 @@ void Supervisor::start_candidate(Child &child, Slice next) {
                                        it.timer = 0;
                                        it.supervisor->drop(it, std::string(it.failure));
                                      }));
+}
+
+// The plugins of `candidate` can be loaded and configured, but must not run beside their former
+// versions. Stops those, and then starts a process with the slice of `candidate`.
+void Supervisor::end_trial(Child &candidate) {
+  Child &former = *std::exchange(candidate.replaces, nullptr);
+  Slice next = candidate.slice;
+  next.trial = false;
+  candidate.wanted = candidate.awaited = false;
+  candidate.leaving = true;
+  end(candidate);
+  log(LogLevel::info, former.slice.name, "stopping the former version of a plugin");
+  former.slice = std::move(next);
+  former.telemetry = 0;  // the requirements of the new version are not known yet
+  former.awaited = former.strict = true;
+  if (former.running()) {
+    former.replaced = true;  // restarted with the new slice
+    end(former);
+  } else if (former.timer == 0) {
+    restart(former);
+  }
 }
 
 // From now on, the process of `candidate` receives the calls.
@@ -277,7 +309,7 @@ void Supervisor::on_settings_taken(Child &child, std::uint64_t number) {
 // Called when a policy process that the reload is waiting for is ready or has failed.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
-  if (failure.empty()) return send_apply();
+  if (failure.empty()) return child.slice.trial ? end_trial(child) : send_apply();
   reject(failure);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/clock.hpp"
 #include "corporation/holds.hpp"
@@ -16,9 +17,9 @@ namespace bulkhead::program {
 namespace {
 
 // The plugins of a profile that can be swapped: an instance is found by its ID or, if a tools
-// plugin and a policy have the same ID, by its group and its ID ("policies.mine").
+// plugins of different kinds have the same ID, by its group and its ID ("policies.mine").
 struct Place {
-  std::string_view group;  // "tools" or "policies"
+  std::string_view group;  // "tools", "policies" or "telemetry"
   const PluginUse *use;
   std::string name() const { return std::string(group) + "." + use->id; }
 };
@@ -28,6 +29,9 @@ std::vector<Place> places(const Profile &profile) {
   for (const PluginUse &use : profile.tools) out.push_back({"tools", &use});
   for (const PluginUse &use : profile.policies) {
     if (!runs_in_endpoint(use)) out.push_back({"policies", &use});
+  }
+  for (const PluginUse &use : profile.telemetry) {
+    if (!runs_in_endpoint(use)) out.push_back({"telemetry", &use});
   }
   return out;
 }
@@ -46,22 +50,23 @@ bool has(const std::vector<PluginUse> &uses, const std::string &id) {
 
 // Returns why no plugin with this ID can be swapped.
 std::string no_place(const Profile &profile, const std::string &id) {
-  if (has(profile.policies, id)) {
-    return "policies." + id +
+  const std::pair<std::string_view, const std::vector<PluginUse> *> inside[] = {
+      {"policies", &profile.policies}, {"telemetry", &profile.telemetry}};
+  for (const auto &[group, uses] : inside) {
+    if (!has(*uses, id)) continue;
+    return std::string(group) + "." + id +
            " runs in the endpoint, so its code cannot be replaced at run time. Set compartment = "
            "\"own\" to make this possible, or replace its file and restart the gateway";
   }
   const std::pair<std::string_view, const std::vector<PluginUse> *> others[] = {
-      {"transports", &profile.transports},
-      {"telemetry", &profile.telemetry},
-      {"services", &profile.services}};
+      {"transports", &profile.transports}, {"services", &profile.services}};
   for (const auto &[group, uses] : others) {
     if (!has(*uses, id)) continue;
     return std::string(group) + "." + id +
-           " cannot be swapped: only tools plugins and policies can. Change the profile, and "
-           "restart the gateway";
+           " cannot be swapped: only tools plugins, policies and telemetry plugins can. Change the "
+           "profile, and restart the gateway";
   }
-  std::string out = "the gateway has no tools plugin or policy \"" + id + "\"", all;
+  std::string out = "the gateway has no tools, policy or telemetry plugin \"" + id + "\"", all;
   for (const Place &place : places(profile)) all += (all.empty() ? "" : ", ") + place.name();
   return out + (all.empty() ? "" : "; it has: " + all);
 }
@@ -110,11 +115,14 @@ std::string refusal(const Place &place, const std::vector<ProfileHold> &holds) {
          " with `sha256`: change it there, and run `bulkhead reload`";
 }
 
-std::string exclusive(const std::string &where) {
-  return where +
-         " is exclusive: two versions cannot run at the same time. Replace its file, and run "
-         "`bulkhead reload`";
-}
+// What a plugin of a group must provide.
+struct Kind {
+  std::string_view group, is_not;
+  const char *extension;
+};
+constexpr Kind kinds[] = {{"tools", " does not offer tools (", BH_EXT_TOOLS},
+                          {"policies", " is not a policy (", BH_EXT_POLICY},
+                          {"telemetry", " is not a telemetry plugin (", BH_EXT_TELEMETRY}};
 
 PluginVersion version_of(StoredPlugin stored) {
   PluginVersion out;
@@ -135,7 +143,7 @@ void describe(PluginChange *change) {
 
 struct PluginSwaps::Job {
   PluginSwaps *swaps;
-  std::string group;    // "tools" or "policies"
+  std::string group;    // of a Place
   PluginUse use;        // in the profile in use
   std::string file;     // of the new version; empty: the profile's file
   LoadOptions options;  // for the profile's file
@@ -165,15 +173,11 @@ Result<PluginChange> PluginSwaps::Job::change() {
                                   "\", but " + where + " uses \"" + manifest_id(use) + "\"");
   }
   const auto &provides = candidate.manifest.provides;
-  const bool is_policy = group == "policies";
-  const char *wanted = is_policy ? BH_EXT_POLICY : BH_EXT_TOOLS;
-  if (std::find(provides.begin(), provides.end(), wanted) == provides.end()) {
-    return fail(BH_E_INVALID, candidate.path +
-                                  (is_policy ? " is not a policy (" : " does not offer tools (") +
-                                  wanted + ")");
-  }
-  if (candidate.manifest.exclusive || use.file.exclusive) {
-    return fail(BH_E_INVALID, exclusive(where));
+  for (const Kind &kind : kinds) {
+    if (kind.group != group) continue;
+    if (std::find(provides.begin(), provides.end(), kind.extension) != provides.end()) continue;
+    return fail(BH_E_INVALID,
+                candidate.path + std::string(kind.is_not) + std::string(kind.extension) + ")");
   }
   PluginChange out;
   out.group = group;
@@ -258,6 +262,7 @@ void PluginSwaps::apply_to(Profile *profile, const std::vector<ProfileHold> &hol
   };
   for (PluginUse &use : profile->tools) apply("tools", &use);
   for (PluginUse &use : profile->policies) apply("policies", &use);
+  for (PluginUse &use : profile->telemetry) apply("telemetry", &use);
 }
 
 void PluginSwaps::forget_unused(const Profile &in_use) {
@@ -289,7 +294,6 @@ std::string PluginSwaps::watch_refusals(const Profile &profile,
     if (!use.watch) return;
     const Place place{group, &use};
     const std::string why = group == "policies" && runs_in_endpoint(use) ? no_place(profile, use.id)
-                            : use.file.exclusive                         ? exclusive(place.name())
                                                                          : refusal(place, holds);
     if (!why.empty()) out += (out.empty() ? "" : "; ") + place.name() + ".watch: " + why;
   };

@@ -1,5 +1,5 @@
-// Replaces the files of tools plugins, and of policies in compartments of their own, while the
-// gateway runs, and restores them.
+// Replaces the files of tools plugins, and of policies and telemetry plugins in compartments of
+// their own, while the gateway runs, and restores them.
 //
 // Verifies and stores the new file, and keeps the version before it, so that it can be restored.
 // The caller starts the new version and reports the result. A swap is in force until the gateway
@@ -32,7 +32,7 @@ struct PluginVersion {
 
 // A swap that has been prepared: `to` replaces `from`.
 struct PluginChange {
-  std::string group;         // "tools" or "policies"
+  std::string group;         // "tools", "policies" or "telemetry"
   std::string id;            // of the instance
   std::string plugin, base;  // what the profile specifies: the plugin, and the mark of its file
   PluginVersion from, to;

@@ -306,14 +306,13 @@ test('requests that cannot be carried out state the reason', async (t) => {
   const { gateway, plugin, paths } = await two(t);
   const other = install(t.path('o/held.so'), 'two');
   rmSync(t.path('o/held.plugin.toml'));
-  const exclusive = install(t.path('e/held.so'), 'two', { more: 'exclusive = true\n' });
   const cases = [
-    [['swap', 'third'], /the gateway has no tools plugin or policy "third"; it has: .*tools\.first, tools\.second/],
-    [['swap', 'records'], /telemetry\.records cannot be swapped: only tools plugins and policies can/],
+    [['swap', 'third'], /the gateway has no tools, policy or telemetry plugin "third"; it has: .*tools\.first, tools\.second, telemetry\.records/],
+    [['swap', 'http'], /transports\.http cannot be swapped: only tools plugins, policies and telemetry plugins can/],
+    [['swap', 'records'], /telemetry\.records already uses this file/],
     [['swap', 'first', paths.first], /tools\.first already uses this file: version one/],
     [['swap', 'first', paths.second], /tools\.first already uses this file/],
     [['swap', 'first', other], /manifest/],
-    [['swap', 'first', exclusive], /tools\.first is exclusive/],
     [['swap', 'first', t.path('none.so')], /none\.so/],
     [['swap', 'first', join(build, 'lib/bulkhead/plugins/builtin-http.so')], /is the plugin "builtin-http", but tools\.first uses "held"/],
   ];
@@ -388,13 +387,11 @@ test('a watched plugin is swapped when its file changes, and no other plugin is'
 
 test('watch is refused where a swap would be', async (t) => {
   const path = install(t.path('w/held.so'), 'one');
-  const fixed = install(t.path('x/held.so'), 'one', { more: 'exclusive = true\n' });
   const corp = t.path('corp.toml');
   writeFileSync(corp, `[tools.locked]\nplugin = "${path}"\n`, { mode: 0o644 });
   const digest = createHash('sha256').update(readFileSync(path)).digest('hex');
   const cases = [
     [{ tools: { mine: { plugin: path, sha256: digest, watch: true } } }, /tools\.mine\.watch: the profile pins the file/],
-    [{ tools: { mine: { plugin: fixed, watch: true } } }, /tools\.mine\.watch: tools\.mine is exclusive/],
     [{ policies: { rules: { plugin: 'policy-rules', watch: true } } }, /policies\.rules\.watch: policies\.rules runs in the endpoint/],
     [{ tools: { locked: { plugin: path, watch: true } } }, /locked/, { BULKHEAD_CORP_PROFILE: corp }],
     [{ tools: { mine: { plugin: path, watch: true } } }, /mine: watch = true is not possible with --single-process/, {}, ['--single-process']],

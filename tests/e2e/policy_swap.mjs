@@ -271,8 +271,8 @@ test('requests that cannot be carried out state the reason', async (t) => {
     [['swap', 'guard', tools(t)], /is the plugin "held", but policies\.guard uses "held-policy"/],
     [['swap', 'guard', policy(t, 'same', 'one')], /policies\.guard already uses this file: version one/],
     [['rollback', 'guard'], /policies\.guard has no earlier version/],
-    [['swap', 'nothing'], /the gateway has no tools plugin or policy "nothing"; it has: tools\.mine, policies\.guard/],
-    [['swap', 'records'], /telemetry\.records cannot be swapped: only tools plugins and policies can/],
+    [['swap', 'nothing'], /the gateway has no tools, policy or telemetry plugin "nothing"; it has: tools\.mine, policies\.guard/],
+    [['swap', 'records'], /telemetry\.records already uses this file/],
   ]) {
     const done = plugin(...words);
     assert.equal(done.code, 1, show(done));
