@@ -12,7 +12,8 @@ declare -A sets=(
            libboost1.81-dev,libboost1.83-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
            libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libidn2-dev libre2-dev catch2"
-  [test]="npm|npm curl|curl procps|pgrep rustc|rustc minisign b3sum jq xfsprogs btrfs-progs"
+  [test]="npm|npm curl|curl procps|pgrep rustc|rustc minisign b3sum jq xfsprogs btrfs-progs
+        abigail-tools|abidiff clang|clang++"
   [guest]="qemu-system-x86 busybox-static cpio xz-utils|xz"
   [lint]="clang-format-19 shellcheck"
   [distro]="debootstrap"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # alone.sh SDK_DIR: checks that every SDK header can be included first.
-#  - Each header must compile alone as C++20 (and as C11 if its name ends in .h) with every
-#    installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX. The script prints their versions,
-#    and fails if one of them is installed but has not compiled all headers.
+#  - Each header must compile alone as C++20, and a header of abi/ also as C11, C++17 and C++23, with
+#    every installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX. All headers together must
+#    compile as C++23. The script prints the versions of the compilers. It fails if one of them is
+#    installed but has not compiled all headers, or if there is no g++ or no clang++.
 #  - Each .hpp header must include the standard headers for all names that it uses. Compiling does
 #    not prove this, because standard headers include others, which differ between library versions.
 set -euo pipefail
@@ -103,16 +104,14 @@ done
 check() {
   local flags=(-I include -I aggregator/include -fsyntax-only -Wall -Wextra -Wshadow -Wpedantic -Werror) failed=0
   local name=${2#*include/}
-  "$1" "${flags[@]}" -x c++ -std=c++20 - <<<"#include <$name>" || failed=1
-  if [[ $2 == *.h ]]; then
-    "$1" "${flags[@]}" -x c -std=c11 - <<<"#include <$name>
-extern int not_empty;" || failed=1
-  fi
-  if [ "$failed" = 0 ]; then
-    echo "$2" >>"$3"
-  else
-    echo "$2 does not compile alone with $1"
-  fi
+  local standards=(c++20) standard
+  [[ $2 != *.h ]] || standards+=(c11 c++17 c++2b) # c++2b: the name of C++23 that all compilers have
+  for standard in "${standards[@]}"; do
+    # A C file must not be empty.
+    "$1" "${flags[@]}" -x "${standard%%[0-9]*}" "-std=$standard" - <<<"#include <$name>
+extern int not_empty;" || { echo "$2 does not compile alone as $standard with $1" && failed=1; }
+  done
+  [ "$failed" = 1 ] || echo "$2" >>"$3"
   return "$failed"
 }
 export -f check
@@ -123,6 +122,11 @@ for compiler in "${compilers[@]}"; do
   : >"$done_headers"
   printf '%s\0' "${headers[@]}" |
     xargs -0 -P "$(nproc)" -I{} bash -c 'check "$@"' check "$compiler" {} "$done_headers" || fail=1
+  for header in "${headers[@]}"; do echo "#include <${header#*include/}>"; done |
+    "$compiler" -I include -I aggregator/include -fsyntax-only -Wall -Wextra -Werror -x c++ -std=c++2b - || {
+    echo "the headers do not compile as C++23 with $compiler"
+    fail=1
+  }
   version=$(version_of "$compiler")
   count=$(wc -l <"$done_headers")
   echo "$version ($compiler): $count of ${#headers[@]} headers"
@@ -136,6 +140,9 @@ for one in "${supported[@]}"; do
     echo "$one is installed, but has not compiled all headers"
     fail=1
   fi
+done
+for kind in g++ clang; do
+  [[ " ${ran[*]}" == *" $kind "* ]] || { echo "$kind is not installed: run scripts/install-packages.sh test"; fail=1; }
 done
 [ ${#missing[@]} -eq 0 ] || (IFS=,; echo "not installed: ${missing[*]}")
 exit $fail
