@@ -27,4 +27,6 @@ awk '
     print "#ifdef __cplusplus\nextern \"C\" {\n#endif"
     for (r = 1; r <= 5; r++) for (i = 1; i <= n; i++) if (rank(files[i]) == r) print "/* " files[i] " */\n" text[files[i]]
     print "#ifdef __cplusplus\n}\n#endif"
+    print "#define BH_HAS(type, p, field) \\"
+    print "  ((size_t)(p)->size >= offsetof(type, field) + sizeof(((const type *)0)->field))"
   }' "$1"

@@ -2,6 +2,9 @@
 # update.sh [CC]: writes the golden files of the version in core.h. To be run after a change of the ABI
 # headers, as long as that version is not released. For a new version, change BH_ABI_MINOR or BH_ABI_RC
 # first; the golden files of earlier versions must not change.
+#
+# A released version also gets the sources of plugins in C, which all later versions must be able to run
+# (sdk/tests/abi_versions.sh).
 set -eu
 here=${0%/*}
 . "$here/versions.sh"
@@ -13,4 +16,11 @@ version=$(abi_version "$work/slots")
 mkdir -p "$here/golden/layout"
 cp "$work/slots" "$here/golden/$version.txt"
 cp "$work/layout" "$here/golden/layout/$version.txt"
+case $version in
+  0.* | *-rc*) ;;
+  *)
+    mkdir -p "$here/plugins/$version"
+    cp "$here"/../template/tools-c/*_c.c "$here"/../template/policy-c/*_c.c "$here/plugins/$version"
+    ;;
+esac
 echo "sdk/abi/golden: $version"
