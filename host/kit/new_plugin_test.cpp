@@ -72,7 +72,7 @@ TEST_CASE("every template becomes a plugin with the new name and without the old
     CHECK(has(content(folder / "out/gateway.toml"), "./build/my-new-plugin.so"));
     ++templates;
   }
-  CHECK(templates >= 8);
+  CHECK(templates >= 10);
 }
 
 TEST_CASE("the target may be an empty folder, but nothing is overwritten") {

@@ -41,7 +41,7 @@ for folder in "$work/prefix/share/bulkhead/template"/*; do
   [ "$template" != tools-c ] || tools_c=$id
   templates=$((templates + 1))
 done
-[ "$templates" -ge 8 ]
+[ "$templates" -ge 10 ]
 plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
 "$BUILD/tests/load_check" "$plugins"
 "$BUILD/tests/load_check" "$plugins" "$tools" echo '{"say":"\"hi\""}' wait '{}'
