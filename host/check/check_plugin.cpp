@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <initializer_list>
+#include <span>
 #include <system_error>
 
 #include "bulkhead/cpp/json.hpp"
@@ -64,6 +65,7 @@ class Trials {
       return false;
     }
     options_.folder = folder.path();
+    options_.listeners = provides(subject_, BH_EXT_TRANSPORT);
     const auto finished = run_trial(
         subject_.library, options_,
         [&](Trial &trial) {
@@ -77,10 +79,11 @@ class Trials {
   }
   void run_all(std::span<const Scenario> scenarios) {
     for (const Scenario &one : scenarios) {
-      if (one.extension == nullptr || provides(subject_, one.extension)) run(one.run);
+      const bool applies = one.extension == nullptr || provides(subject_, one.extension);
+      if (applies && !violated(one.unless)) run(one.run);
     }
   }
-  bool violated(std::initializer_list<Rule> rules) const {
+  bool violated(std::span<const Rule> rules) const {
     return std::any_of(rules.begin(), rules.end(),
                        [&](Rule rule) { return report_.violations.contains(rule); });
   }
@@ -95,12 +98,13 @@ void run_trials(const Subject &subject, Report *report) {
   Trials trials(subject, report);
   const std::string rest = "the remaining rules, because ";
   if (!trials.run(check_loading) ||
-      trials.violated({Rule::loads, Rule::entry, Rule::descriptor, Rule::init})) {
+      trials.violated(std::array{Rule::loads, Rule::entry, Rule::descriptor, Rule::init})) {
     report->not_checked.push_back(rest + "the library cannot be loaded");
     return;
   }
   const std::size_t before = report->not_checked.size();
-  if (!trials.run(check_instance) || trials.violated({Rule::instance_table, Rule::extensions})) {
+  if (!trials.run(check_instance) ||
+      trials.violated(std::array{Rule::instance_table, Rule::extensions})) {
     report->not_checked.push_back(rest + "an instance does not complete its life");
     return;
   }
@@ -108,9 +112,11 @@ void run_trials(const Subject &subject, Report *report) {
   if (report->not_checked.size() > before) return;
   trials.run_all(life_scenarios().subspan(3));
   trials.run_all(tools_scenarios());
+  trials.run_all(content_scenarios());
   trials.run_all(policy_scenarios());
   trials.run_all(telemetry_scenarios());
   trials.run_all(wire_scenarios());
+  trials.run_all(shutdown_scenarios());
 }
 
 // Evaluates the schema in a child, because it is as untrusted as the code.

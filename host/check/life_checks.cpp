@@ -332,24 +332,44 @@ void check_bad_configuration(Trial *trial, const Subject &subject) {
   }
 }
 
-void check_fewer_extensions(Trial *trial, const Subject &subject) {
-  TrialHost host;
-  host.base().offer_extensions = false;
-  const auto loaded = Loaded::load(trial, subject, &host, Rule::fewer_extensions);
+// Configures and starts an instance with a host that lacks extensions.
+void check_without(Trial *trial, const Subject &subject, TrialHost *host, const std::string &what) {
+  const auto loaded = Loaded::load(trial, subject, host, Rule::fewer_extensions);
   if (!loaded) return;
   trial->checked(Rule::fewer_extensions);
-  Tested tested(trial, *loaded, &host, Rule::fewer_extensions);
+  Tested tested(trial, *loaded, host, Rule::fewer_extensions);
   if (!tested.create()) return;
   bh_error error = bh::make_error();
-  trial->step(Rule::fewer_extensions, "configure() with a host without extensions");
+  trial->step(Rule::fewer_extensions, "configure() with a host without " + what);
   bh_status status = tested.plugin()->configure(tested.self(), bh::str(subject.config), &error);
   check_error(trial, Rule::fewer_extensions, "configure", status, error);
   if (status < 0) return;
-  trial->step(Rule::fewer_extensions, "start() with a host without extensions");
+  trial->step(Rule::fewer_extensions, "start() with a host without " + what);
   error = bh::make_error();
   status = tested.plugin()->start(tested.self(), &error);
   check_error(trial, Rule::fewer_extensions, "start", status, error);
-  if (status >= 0) tested.stop();
+  if (status < 0) return;
+  trial->step(Rule::fewer_extensions, "its work with a host without " + what);
+  host->base().run_for(run_ms);
+  tested.stop();
+}
+
+void check_no_extensions(Trial *trial, const Subject &subject) {
+  TrialHost host;
+  host.base().offer_extensions = false;
+  check_without(trial, subject, &host, "extensions");
+}
+
+void check_missing_extension(Trial *trial, const Subject &subject) {
+  for (const char *id :
+       {BH_EXT_HOST_EXECUTOR, BH_EXT_HOST_FD, BH_EXT_HOST_SECRETS, BH_EXT_HOST_METRICS,
+        BH_EXT_HOST_STORE, BH_EXT_HOST_LISTEN, BH_EXT_HOST_SPAWN, BH_EXT_HOST_TOOLS,
+        BH_EXT_HOST_POLICY, BH_EXT_HOST_TELEMETRY, BH_EXT_HOST_CONNECTOR, BH_EXT_HOST_TRANSPORT,
+        BH_EXT_HOST_EVENT, BH_EXT_HOST_HTTP}) {
+    TrialHost host;
+    host.base().add_ext(id, nullptr);
+    check_without(trial, subject, &host, id);
+  }
 }
 
 void check_error_buffers(Trial *trial, const Subject &subject) {
@@ -429,9 +449,13 @@ void check_two_instances(Trial *trial, const Subject &subject) {
 }
 
 constexpr std::array scenarios{
-    Scenario{nullptr, check_bad_configuration}, Scenario{nullptr, check_fewer_extensions},
-    Scenario{nullptr, check_error_buffers},     Scenario{nullptr, check_newer_host},
-    Scenario{nullptr, check_two_instances},     Scenario{nullptr, check_growth},
+    Scenario{nullptr, check_bad_configuration},
+    Scenario{nullptr, check_no_extensions},
+    Scenario{nullptr, check_error_buffers},
+    Scenario{nullptr, check_newer_host},
+    Scenario{nullptr, check_two_instances},
+    Scenario{nullptr, check_growth},
+    Scenario{nullptr, check_missing_extension, {Rule::fewer_extensions}},
 };
 
 }  // namespace

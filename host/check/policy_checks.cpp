@@ -198,30 +198,38 @@ void check_results(Trial *trial, const Subject &subject) {
   }
 }
 
-void check_pending(Trial *trial, const Subject &subject) {
-  Policy policy(trial, subject, Rule::pending_decisions);
-  if (!policy.ready()) return;
-  trial->checked(Rule::pending_decisions);
-  std::vector<bool> is_pending{false};
-  const auto add = [&](bh_status status) { is_pending.push_back(status == BH_PENDING); };
-  trial->step(Rule::pending_decisions, "decide(), observe() and filter()");
+// Calls decide(), observe() and filter(), as far as needs() requests them, each three times. The
+// exchanges are the indexes in *is_pending, whose first element is unused.
+void ask_all(Trial *trial, Rule rule, Policy *policy, std::vector<bool> *is_pending) {
+  if (is_pending->empty()) is_pending->push_back(false);
+  const auto add = [&](bh_status status) { is_pending->push_back(status == BH_PENDING); };
+  trial->step(rule, "decide(), observe() and filter()");
   for (int i = 0; i < 3; ++i) {
     bh_verdict verdict{};
     verdict.size = sizeof verdict;
     bh_error error = bh::make_error();
-    if (policy.has(BH_POLICY_DECIDES)) {
-      const auto r = request(is_pending.size());
-      add(policy.table().decide(policy.self(), &r, &verdict, &error));
+    const bh_policy &table = policy->table();
+    if (policy->has(BH_POLICY_DECIDES)) {
+      const auto r = request(is_pending->size());
+      add(table.decide(policy->self(), &r, &verdict, &error));
     }
-    if (policy.has(BH_POLICY_READS_RESULTS)) {
-      const auto r = request(is_pending.size());
-      add(policy.table().observe(policy.self(), &r, bh::str("{\"content\":[]}"), &verdict, &error));
+    if (policy->has(BH_POLICY_READS_RESULTS)) {
+      const auto r = request(is_pending->size());
+      add(table.observe(policy->self(), &r, bh::str("{\"content\":[]}"), &verdict, &error));
     }
-    if (policy.has(BH_POLICY_FILTERS_LISTS)) {
-      const auto r = request(is_pending.size());
-      add(policy.table().filter(policy.self(), &r));
+    if (policy->has(BH_POLICY_FILTERS_LISTS)) {
+      const auto r = request(is_pending->size());
+      add(table.filter(policy->self(), &r));
     }
   }
+}
+
+void check_pending(Trial *trial, const Subject &subject) {
+  Policy policy(trial, subject, Rule::pending_decisions);
+  if (!policy.ready()) return;
+  trial->checked(Rule::pending_decisions);
+  std::vector<bool> is_pending;
+  ask_all(trial, Rule::pending_decisions, &policy, &is_pending);
   for (std::size_t i = 1; i < is_pending.size(); ++i) {
     trial->step(Rule::pending_decisions, "a pending decision");
     if (is_pending[i] && !policy.wait(i)) {
@@ -239,6 +247,32 @@ void check_pending(Trial *trial, const Subject &subject) {
                       "a decision is reported that was returned immediately");
     }
   }
+}
+
+// Pending decisions while the policy is drained, and while it is stopped.
+void check_stop_during_decisions(Trial *trial, const Subject &subject) {
+  constexpr Rule rule = Rule::stop_during_decisions;
+  Policy policy(trial, subject, rule);
+  if (!policy.ready()) return;
+  trial->checked(rule);
+  const Held before = held(*trial);
+  std::vector<bool> is_pending;
+  ask_all(trial, rule, &policy, &is_pending);
+  policy.tested().drain();
+  const std::size_t drained = is_pending.size();
+  for (std::size_t i = 1; i < drained; ++i) {
+    trial->step(rule, "a decision that was pending when drain() was called");
+    if (is_pending[i] && !policy.wait(i)) {
+      trial->violated(rule, "a pending decision is never reported after drain()");
+      break;
+    }
+  }
+  ask_all(trial, rule, &policy, &is_pending);
+  policy.tested().stop();
+  check_stopped(trial, rule, &policy.host(), before);
+  policy.host().base().forget();
+  policy.tested().destroy();
+  check_destroyed(trial, rule, before);
 }
 
 void check_reconfigure(Trial *trial, const Subject &subject) {
@@ -282,10 +316,14 @@ void check_unknown_event(Trial *trial, const Subject &subject) {
 }
 
 constexpr std::array scenarios{
-    Scenario{BH_EXT_POLICY, check_needs},         Scenario{BH_EXT_POLICY, check_verdicts},
-    Scenario{BH_EXT_POLICY, check_results},       Scenario{BH_EXT_POLICY, check_hostile_requests},
-    Scenario{BH_EXT_POLICY, check_pending},       Scenario{BH_EXT_POLICY, check_reconfigure},
+    Scenario{BH_EXT_POLICY, check_needs},
+    Scenario{BH_EXT_POLICY, check_verdicts},
+    Scenario{BH_EXT_POLICY, check_results},
+    Scenario{BH_EXT_POLICY, check_hostile_requests},
+    Scenario{BH_EXT_POLICY, check_pending},
+    Scenario{BH_EXT_POLICY, check_reconfigure},
     Scenario{BH_EXT_POLICY, check_unknown_event},
+    Scenario{BH_EXT_POLICY, check_stop_during_decisions, {Rule::pending_decisions}},
 };
 
 }  // namespace

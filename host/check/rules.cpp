@@ -83,6 +83,9 @@ constexpr std::array rules{
              "do not change state of the whole process; other plugins share it"},
     RuleText{Rule::clean_exit, "the process can exit after the plugin was retired",
              "do not access destroyed state in exit handlers and static destructors"},
+    RuleText{Rule::instances_on_threads,
+             "instances on several threads can start and stop at the same time",
+             "protect data that instances share with a mutex, or keep it in the instance"},
 
     RuleText{Rule::lists, "list returns valid items, or BH_E_UNSUPPORTED",
              "return a JSON array whose items have unique names, and tools an inputSchema of type "
@@ -103,6 +106,18 @@ constexpr std::array rules{
              "treat BH_STALE as done; the host frees the result in any case"},
     RuleText{Rule::does_not_block, "no function blocks the reactor thread",
              "use run_blocking() for work that takes longer than a few milliseconds"},
+    RuleText{Rule::drain_calls, "calls in flight are still completed after drain",
+             "complete the calls in flight after drain, or complete them with an error in drain"},
+    RuleText{
+        Rule::stop_at_once, "stop does not wait for the reactor, and pool jobs survive it",
+        "let pool jobs use only data that exists until they end, and set a flag that ends them"},
+    RuleText{Rule::contents, "listed resources and prompts are returned, or an error",
+             "complete resources/read with contents, and prompts/get with messages"},
+    RuleText{Rule::unknown_content, "an unknown resource or prompt returns an error",
+             "compare the method and the whole name, and return BH_E_NOT_FOUND"},
+    RuleText{Rule::subscriptions,
+             "features returns the same known bits, and subscribing can be repeated",
+             "return only BH_TOOLS_... bits, and complete repeated requests with {}"},
 
     RuleText{Rule::policy_needs, "needs returns the same known bits each time",
              "return only BH_POLICY_... bits, and do not change them until configure"},
@@ -118,6 +133,9 @@ constexpr std::array rules{
              "parse the new configuration completely before replacing the old one"},
     RuleText{Rule::unknown_event, "a message of an unknown kind is not allowed",
              "reject events that are not listed in policy.h"},
+    RuleText{Rule::stop_during_decisions,
+             "pending decisions are reported after drain, and stop releases them",
+             "report pending decisions after drain, and cancel their timers and jobs in stop"},
 
     RuleText{Rule::telemetry_needs, "needs returns the same known bits each time",
              "return only BH_TELEMETRY_... bits, and do not change them until configure"},
@@ -127,6 +145,8 @@ constexpr std::array rules{
              "ignore unknown kinds, and limit what is stored"},
     RuleText{Rule::commits, "committed reports increasing numbers of records that were accepted",
              "call it only with BH_TELEMETRY_COMMITS, with the last stored number + 1"},
+    RuleText{Rule::drain_records, "records that were accepted are committed after drain",
+             "store the accepted records after drain, at the latest in stop"},
 
     RuleText{Rule::lanes_close, "each opened lane is reported as closed exactly once",
              "call lane_closed() once after lane_close, and lane_down() only before it"},
@@ -134,6 +154,8 @@ constexpr std::array rules{
              "queue what cannot be sent, and ignore exchanges that are not in flight"},
     RuleText{Rule::hostile_definitions, "an unexpected definition is rejected with a text",
              "check the type of each member of the definition"},
+    RuleText{Rule::stop_with_lanes, "open lanes work after drain, and stop releases them",
+             "keep the lanes in the instance, and release all of them in stop"},
 
     RuleText{Rule::listening, "listen and stop_accepting work or return an error with a text",
              "return a negative status with a text if the address cannot be used"},

@@ -45,6 +45,7 @@ enum class Rule : std::uint16_t {
   newer_host = 311,
   process_unchanged = 312,
   clean_exit = 313,
+  instances_on_threads = 314,
 
   // Tools.
   lists = 401,
@@ -55,6 +56,11 @@ enum class Rule : std::uint16_t {
   stop_during_calls = 406,
   rejected_completion = 407,
   does_not_block = 408,
+  drain_calls = 409,
+  stop_at_once = 410,
+  contents = 411,
+  unknown_content = 412,
+  subscriptions = 413,
 
   // Policies.
   policy_needs = 501,
@@ -64,17 +70,20 @@ enum class Rule : std::uint16_t {
   pending_decisions = 505,
   reconfigure = 506,
   unknown_event = 507,
+  stop_during_decisions = 508,
 
   // Telemetry.
   telemetry_needs = 601,
   batches = 602,
   hostile_records = 603,
   commits = 604,
+  drain_records = 605,
 
   // Connectors.
   lanes_close = 701,
   lane_messages = 702,
   hostile_definitions = 703,
+  stop_with_lanes = 704,
 
   // Transports.
   listening = 801,

@@ -182,11 +182,48 @@ void check_commits(Trial *trial, const Subject &subject) {
   }
 }
 
+// Records that are not stored yet while the plugin is drained, and while it is stopped.
+void check_drain_records(Trial *trial, const Subject &subject) {
+  constexpr Rule rule = Rule::drain_records;
+  Telemetry telemetry(trial, subject, rule);
+  if (!telemetry.ready()) return;
+  trial->checked(rule);
+  const Held before = held(*trial);
+  std::uint64_t last = 0;
+  const auto add_batch = [&] {
+    std::vector<bh_record> records;
+    for (unsigned n = 1; n <= 4; ++n) records.push_back(record(last + n));
+    last += telemetry.batch(records);
+  };
+  add_batch();
+  telemetry.tested().drain();
+  add_batch();
+  const auto all_stored = [&] {
+    const auto reported = telemetry.host().committed();
+    return !reported.empty() && reported.back() > last;
+  };
+  if ((telemetry.needs() & BH_TELEMETRY_COMMITS) != 0 && last > 0) {
+    // In pieces, so that the wait is not taken for a function that hangs.
+    for (int waited = 0; waited < commit_ms && !all_stored(); waited += 500) {
+      trial->step(rule, "storing its records after drain()");
+      telemetry.host().base().run_until(all_stored, 500);
+    }
+    if (!all_stored()) trial->violated(rule, "accepted records are not committed after drain()");
+  }
+  add_batch();
+  telemetry.tested().stop();
+  check_stopped(trial, rule, &telemetry.host(), before);
+  telemetry.host().base().forget();
+  telemetry.tested().destroy();
+  check_destroyed(trial, rule, before);
+}
+
 constexpr std::array scenarios{
     Scenario{BH_EXT_TELEMETRY, check_needs},
     Scenario{BH_EXT_TELEMETRY, check_batches},
     Scenario{BH_EXT_TELEMETRY, check_hostile_records},
     Scenario{BH_EXT_TELEMETRY, check_commits},
+    Scenario{BH_EXT_TELEMETRY, check_drain_records, {Rule::commits}},
 };
 
 }  // namespace

@@ -202,6 +202,7 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
   clear_environment();
   ::setenv("TMPDIR", options.folder.c_str(), 1);
   Trial trial(fd);
+  if (options.listeners) trial.open_listeners(options.folder);
   auto enforced = confine(confinement_of(library, options));
   if (!enforced) {
     trial.not_checked("the child process cannot be confined: " + enforced.error().text);
@@ -222,6 +223,7 @@ Confinement confinement_of(const CheckedLibrary &library, const TrialOptions &op
 }  // namespace
 
 void Trial::send(char kind, unsigned number, std::string_view text) {
+  // A single write of less than PIPE_BUF bytes is not mixed with those of other threads.
   const std::string line =
       kind + std::to_string(number) + " " + bh::one_line(text, most_text) + "\n";
   for (std::string_view rest = line; !rest.empty();) {

@@ -14,11 +14,13 @@
 #include "base/owned_fd.hpp"
 #include "check/process_state.hpp"
 #include "check/report.hpp"
+#include "check/trial_listeners.hpp"
 #include "plugin/loader.hpp"
 
 namespace bulkhead::check {
 
-// The child's side: reports to the parent. Used on one thread.
+// The child's side: reports to the parent. Reports may be sent on several threads at the same time;
+// a crash then violates the rule of the last step of any thread.
 class Trial {
  public:
   explicit Trial(int fd) noexcept : fd_(fd) {}
@@ -36,18 +38,23 @@ class Trial {
   void finished();
 
   const ProcessView &process() const noexcept { return process_; }
+  // The sockets for a transport, if TrialOptions::listeners is set.
+  const TrialListeners &listeners() const noexcept { return listeners_; }
+  void open_listeners(const std::string &folder) { listeners_ = TrialListeners(folder); }
 
  private:
   void send(char kind, unsigned number, std::string_view text);
   int fd_;
   ProcessView process_;  // opened before the process is confined
+  TrialListeners listeners_;
 };
 
 struct TrialOptions {
   std::uint64_t step_timeout_ms = 5'000;    // for each step
   std::uint64_t total_timeout_ms = 60'000;  // for the whole child
   bool network = false;
-  std::string folder;  // an existing folder that the child may write to; its TMPDIR
+  bool listeners = false;  // whether a transport can get listening sockets
+  std::string folder;      // an existing folder that the child may write to; its TMPDIR
 };
 
 // Runs body() in a child, and adds what the child reports, and how it ended, to *report. Returns

@@ -1,6 +1,10 @@
 #include "check/trial_host.hpp"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -26,6 +30,7 @@ TrialHost::TrialHost() : limits_(bh::testing::limits()) {
   make_connector();
   make_transport();
   make_http();
+  make_listen();
   table_ = *base_.host();
 }
 
@@ -35,8 +40,9 @@ void TrialHost::be_newer() noexcept {
   // Members that a plugin of this version does not know.
   for (std::uint64_t &member : larger_.later) member = ~std::uint64_t{0};
   // A plugin must not read members that it does not know, so none follow these tables.
-  for (std::uint32_t *size : {&executor_.size, &fd_.size, &tools_.size, &event_.size, &policy_.size,
-                              &telemetry_.size, &connector_.size, &transport_.size, &http_.size}) {
+  for (std::uint32_t *size :
+       {&executor_.size, &fd_.size, &tools_.size, &event_.size, &policy_.size, &telemetry_.size,
+        &connector_.size, &transport_.size, &http_.size, &listen_.size}) {
     *size += sizeof larger_.later;
   }
 }
@@ -234,6 +240,34 @@ void TrialHost::make_http() {
   };
   http_.cancel = [](void *, bh_http_id) -> bh_status { return BH_STALE; };
   base_.add_ext(BH_EXT_HOST_HTTP, &http_);
+}
+
+bh_status TrialHost::open_listener(const void *address, std::uint32_t size, std::int32_t *fd,
+                                   bh_error *error) {
+  used("open");
+  sa_family_t family = AF_UNSPEC;
+  if (address != nullptr && size >= sizeof family) std::memcpy(&family, address, sizeof family);
+  const int socket = listeners_ == nullptr ? -1 : listeners_->of(family);
+  *fd = socket < 0 ? -1 : ::fcntl(socket, F_DUPFD_CLOEXEC, 3);
+  return *fd >= 0 ? BH_OK
+                  : bh::fail(error, BH_E_UNAVAILABLE, "this host has no socket for this address");
+}
+
+// The sockets have other addresses than the requested ones.
+void TrialHost::make_listen() {
+  listen_.size = sizeof listen_;
+  listen_.open = [](void *c, const void *address, std::uint32_t size, bh_str, std::int32_t *fd,
+                    bh_error *error) { return of(c).open_listener(address, size, fd, error); };
+  listen_.open_for_all = listen_.open;
+  listen_.will_dial = [](void *c, const void *, std::uint32_t, bh_error *error) {
+    of(c).used("will_dial");
+    return bh::fail(error, BH_E_DENIED, "this host allows no connections to local addresses");
+  };
+  listen_.dial = [](void *c, const void *, std::uint32_t, std::int32_t *, bh_error *error) {
+    of(c).used("dial");
+    return bh::fail(error, BH_E_DENIED, "this host allows no connections to local addresses");
+  };
+  base_.add_ext(BH_EXT_HOST_LISTEN, &listen_);
 }
 
 }  // namespace bulkhead::check

@@ -18,6 +18,7 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "bulkhead/testing/fake_host.hpp"
+#include "check/trial_listeners.hpp"
 
 namespace bulkhead::check {
 
@@ -33,6 +34,9 @@ class TrialHost {
   // Between these calls, the plugin may use only log, log_enabled and get_ext.
   void forbid(std::string function);
   void allow();
+
+  // Offers sockets to transports. They must outlive the host.
+  void offer_listeners(const TrialListeners &listeners) noexcept { listeners_ = &listeners; }
 
   // Makes the host look like one of a later version: its struct and its tables are larger.
   void be_newer() noexcept;
@@ -73,6 +77,9 @@ class TrialHost {
   void make_connector();
   void make_transport();
   void make_http();
+  void make_listen();
+  bh_status open_listener(const void *address, std::uint32_t size, std::int32_t *fd,
+                          bh_error *error);
 
   bh::testing::FakeHost base_;
   struct LargerHost {
@@ -92,6 +99,8 @@ class TrialHost {
   bh_host_connector connector_{};
   bh_host_transport transport_{};
   bh_host_http http_{};
+  bh_host_listen listen_{};
+  const TrialListeners *listeners_ = nullptr;
 
   mutable std::mutex mutex_;  // guards the following members
   std::string forbidden_;

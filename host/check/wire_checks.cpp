@@ -76,7 +76,7 @@ void check_lanes_close(Trial *trial, const Subject &subject) {
   for (bh_lane lane = 1; lane <= 2; ++lane) {
     void *handle = nullptr;
     if (!connector.open(lane, subject.definition, &handle)) {
-      trial->not_checked("BH701 and BH702: no lane can be opened: " + connector.problem() +
+      trial->not_checked("BH701, BH702 and BH704: no lane can be opened: " + connector.problem() +
                          " (see --definition)");
       return;
     }
@@ -133,8 +133,41 @@ void check_hostile_definitions(Trial *trial, const Subject &subject) {
   }
 }
 
+// A lane that is open while the plugin is drained and stopped.
+void check_stop_with_lanes(Trial *trial, const Subject &subject) {
+  Connector connector(trial, subject, Rule::stop_with_lanes);
+  if (!connector.ready()) return;
+  const Held before = held(*trial);
+  void *first = nullptr, *second = nullptr;
+  if (!connector.open(1, subject.definition, &first)) return;  // see check_lanes_close()
+  trial->checked(Rule::stop_with_lanes);
+  const bool both = connector.open(2, subject.definition, &second);
+  connector.send(first, BH_LANE_REQUEST, 1, initialize);
+  if (both) connector.send(second, BH_LANE_REQUEST, 1, initialize);
+  connector.tested().drain();
+  connector.send(first, BH_LANE_NOTIFICATION, 0, R"({"jsonrpc":"2.0","method":"x"})");
+  connector.close(1, first);
+  if (connector.closed(1) != 1) {
+    trial->violated(Rule::stop_with_lanes, "lane_closed() is not called once after drain()");
+  }
+  connector.tested().stop();
+  check_stopped(trial, Rule::stop_with_lanes, &connector.host(), before);
+  connector.host().base().forget();
+  connector.tested().destroy();
+  check_destroyed(trial, Rule::stop_with_lanes, before);
+}
+
+// A started transport that can get listening sockets.
+class Transport : public Started<bh_transport> {
+ public:
+  Transport(Trial *trial, const Subject &subject, Rule rule)
+      : Started(trial, subject, rule, BH_EXT_TRANSPORT) {
+    host().offer_listeners(trial->listeners());
+  }
+};
+
 void check_listening(Trial *trial, const Subject &subject) {
-  Started<bh_transport> transport(trial, subject, Rule::listening, BH_EXT_TRANSPORT);
+  Transport transport(trial, subject, Rule::listening);
   if (!transport.ready()) return;
   trial->checked(Rule::listening);
   const Held before = held(*trial);
@@ -158,7 +191,7 @@ void check_listening(Trial *trial, const Subject &subject) {
 }
 
 void check_unknown_handles(Trial *trial, const Subject &subject) {
-  Started<bh_transport> transport(trial, subject, Rule::unknown_handles, BH_EXT_TRANSPORT);
+  Transport transport(trial, subject, Rule::unknown_handles);
   if (!transport.ready()) return;
   bh_error error = bh::make_error();
   trial->step(Rule::unknown_handles, "listen()");
@@ -194,6 +227,7 @@ constexpr std::array scenarios{
     Scenario{BH_EXT_CONNECTOR, check_hostile_definitions},
     Scenario{BH_EXT_CONNECTOR, check_lanes_close},
     Scenario{BH_EXT_CONNECTOR, check_lane_messages},
+    Scenario{BH_EXT_CONNECTOR, check_stop_with_lanes, {Rule::lanes_close, Rule::lane_messages}},
     Scenario{BH_EXT_TRANSPORT, check_listening},
     Scenario{BH_EXT_TRANSPORT, check_unknown_handles},
 };

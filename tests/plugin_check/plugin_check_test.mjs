@@ -17,7 +17,7 @@ const fixtures = readFileSync(join(folder, 'list.txt'), 'utf8').trim().split('\n
   const [, kind, number] = /^broken-([a-z]+)-(\d+)$/.exec(name);
   return { name, kind, number: Number(number), rule: `BH${number.slice(0, 3)}` };
 });
-const correct = kinds.map((kind) => `broken-${kind}-0`);
+const correct = [...kinds.map((kind) => `broken-${kind}-0`), 'broken-tools-5', 'broken-transport-1'];
 const breaking = fixtures.filter(({ number }) => number > 100);
 
 // Copies a plugin to a folder of the test, and returns the path of the library.
@@ -220,7 +220,7 @@ test('a plugin that needs a configuration exits with 4, and with 0 if it has one
 test('a connector without a definition of a server exits with 4', async (t) => {
   const result = await report(t, install(t, 'broken-connector-0'));
   assert.deepEqual([result.code, result.violations], [4, []], show(result));
-  assert.match(result.not_checked.join(), /BH701 and BH702.*--definition/);
+  assert.match(result.not_checked.join(), /BH701, BH702 and BH704.*--definition/);
 });
 
 test('processes that a plugin starts do not survive the check', async (t) => {
@@ -257,6 +257,7 @@ for (const name of readdirSync(own).filter((file) => file.endsWith('.so')).map((
     const result = await report(t, join(own, `${name}.so`), needs[name] ?? []);
     assert.deepEqual(result.violations, []);
     assert.ok(result.checked.length >= 20, show(result));
+    if (name.startsWith('transport-') && !(name in incomplete)) assert.ok(result.checked.includes('BH802'), show(result));
     if (name in incomplete) {
       assert.match(result.not_checked.join('\n'), incomplete[name]);
     } else {

@@ -9,12 +9,18 @@ enum { MAX_LANES = 16 };
 typedef struct lane {
   bh_lane id; /* 0: unused */
   uint64_t sent, sent_bytes;
+  bh_timer timer; /* when the server is asked again */
 } lane;
 
 typedef struct instance {
   struct base base;
   lane lanes[MAX_LANES];
+  int is_draining;
 } instance;
+
+static void nothing(void *arg) {
+  (void)arg;
+}
 
 static bh_status check_definition(bh_str json, bh_error *error) {
   if (equals(json, "{\"target\":\"test\"}")) return BH_OK;
@@ -37,6 +43,8 @@ static bh_status lane_open(void *self_, bh_lane id, const bh_lane_info *info, vo
   if (i == MAX_LANES) return refuse(error, BH_E_LIMIT, "too many lanes");
   memset(&self->lanes[i], 0, sizeof(lane));
   self->lanes[i].id = id;
+  self->lanes[i].timer =
+      self->base.executor->timer_start(self->base.host->ctx, 60000, nothing, NULL);
   *out = &self->lanes[i];
   return BH_OK;
 }
@@ -77,6 +85,8 @@ static void lane_close(void *self_, void *lane_) {
   const bh_lane id = closed->id;
   const int is_idle = closed->sent == 0;
   closed->id = 0;
+  self->base.executor->timer_cancel(ctx, closed->timer);
+  if (BREAKS(7042) && self->is_draining) return;
   if (BREAKS(7013)) {
     bh_error error = {.size = sizeof error};
     refuse(&error, BH_E_IO, "closed");
@@ -88,7 +98,15 @@ static void lane_close(void *self_, void *lane_) {
 }
 
 static void stop_work(instance *self) {
-  (void)self;
+  int i;
+  for (i = 0; i < MAX_LANES && !BREAKS(704); i++) {
+    if (self->lanes[i].id == 0) continue;
+    self->base.executor->timer_cancel(self->base.host->ctx, self->lanes[i].timer);
+  }
+}
+
+static void drain_work(instance *self) {
+  self->is_draining = 1;
 }
 
 static const bh_connector table = {

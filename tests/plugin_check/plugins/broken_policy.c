@@ -1,12 +1,23 @@
-/* A policy that allows each call. Violates a rule of policies if it is built with -DBREAK=NUMBER.
- */
+/* A policy that allows each call. It observes results after some milliseconds. Violates a rule of
+ * policies if it is built with -DBREAK=NUMBER. */
 #include "bulkhead/abi/ext/policy.h"
 
 #include "fixture.h"
 
+enum { MAX_PENDING = 16, WORK_MS = 10 };
+
+struct instance;
+typedef struct pending {
+  struct instance *self;
+  uint64_t exchange; /* 0: unused */
+  bh_timer timer;
+} pending;
+
 typedef struct instance {
   struct base base;
   uint32_t calls_of_needs, extra_needs;
+  int is_draining;
+  pending decisions[MAX_PENDING];
 } instance;
 
 static const bh_host_policy *host_of(const instance *self) {
@@ -25,6 +36,26 @@ static uint32_t needs(void *self_) {
 static void report_allowed(const instance *self, uint64_t exchange) {
   bh_verdict verdict = {.size = sizeof verdict, .verdict = BH_VERDICT_ALLOW};
   host_of(self)->decided(self->base.host->ctx, exchange, &verdict);
+}
+
+static void on_timer(void *arg) {
+  pending *p = arg;
+  const uint64_t exchange = p->exchange;
+  p->exchange = 0;
+  report_allowed(p->self, exchange);
+}
+
+/* Decides after some milliseconds. */
+static bh_status decide_later(instance *self, uint64_t exchange, bh_error *error) {
+  int i;
+  for (i = 0; i < MAX_PENDING && self->decisions[i].exchange != 0; i++) {
+  }
+  if (i == MAX_PENDING) return refuse(error, BH_E_LIMIT, "too many decisions");
+  self->decisions[i].self = self;
+  self->decisions[i].exchange = exchange;
+  self->decisions[i].timer = self->base.executor->timer_start(self->base.host->ctx, WORK_MS,
+                                                              on_timer, &self->decisions[i]);
+  return BH_PENDING;
 }
 
 /* A request that only the trial of rule 502 makes. */
@@ -59,7 +90,6 @@ static bh_status decide(void *self, const bh_policy_request *request, bh_verdict
 static bh_status observe(void *self_, const bh_policy_request *request, bh_str result,
                          bh_verdict *out, bh_error *error) {
   instance *self = self_;
-  (void)error;
   out->verdict = BH_VERDICT_ALLOW;
   if (equals(result, "{}")) { /* only in the trial of rule 504 */
     if (BREAKS(504)) out->verdict = BH_VERDICT_ASK;
@@ -69,11 +99,13 @@ static bh_status observe(void *self_, const bh_policy_request *request, bh_str r
       out->arguments = text("no JSON");
     }
   }
-  if (!equals(result, "{\"content\":[]}")) return BH_OK; /* only in the trial of rule 505 */
+  if (!equals(result, "{\"content\":[]}")) return BH_OK; /* only in those of rules 505 and 508 */
+  if (BREAKS(5083) && self->is_draining) crash();
   if (BREAKS(5053)) return BH_PENDING;
   if (BREAKS(505)) report_allowed(self, request->exchange);
   if (BREAKS(505) || BREAKS(5052)) report_allowed(self, request->exchange);
-  return BREAKS(505) ? BH_PENDING : BH_OK;
+  if (BREAKS(5052)) return BH_OK;
+  return BREAKS(505) ? BH_PENDING : decide_later(self, request->exchange, error);
 }
 
 static bh_status filter(void *self_, const bh_policy_request *request) {
@@ -96,8 +128,22 @@ static bh_status reconfigure(void *self_, bh_str json, bh_error *error) {
   return refuse(error, BH_E_INVALID, "the configuration must be a JSON object");
 }
 
+static void cancel_all(instance *self) {
+  int i;
+  for (i = 0; i < MAX_PENDING; i++) {
+    if (self->decisions[i].exchange == 0) continue;
+    self->base.executor->timer_cancel(self->base.host->ctx, self->decisions[i].timer);
+    self->decisions[i].exchange = 0;
+  }
+}
+
 static void stop_work(instance *self) {
-  (void)self;
+  if (!BREAKS(5082)) cancel_all(self);
+}
+
+static void drain_work(instance *self) {
+  self->is_draining = 1;
+  if (BREAKS(508)) cancel_all(self); /* the decisions are never reported */
 }
 
 /* needs() of the variant 5012 changes, which reconfigure() must not cause. */

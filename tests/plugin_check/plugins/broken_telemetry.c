@@ -1,13 +1,17 @@
-/* A telemetry plugin that counts records and reports them as committed. Violates a rule of
- * telemetry plugins if it is built with -DBREAK=NUMBER. */
+/* A telemetry plugin that counts records and, after some milliseconds, reports them as committed.
+ * Violates a rule of telemetry plugins if it is built with -DBREAK=NUMBER. */
 #include "bulkhead/abi/ext/telemetry.h"
 
 #include "fixture.h"
+
+enum { WORK_MS = 10 };
 
 typedef struct instance {
   struct base base;
   uint64_t stored; /* the number of the last record */
   uint32_t calls_of_needs;
+  bh_timer timer; /* 0: not running */
+  int is_draining;
 } instance;
 
 static uint32_t needs(void *self_) {
@@ -28,6 +32,12 @@ static void commit(const instance *self) {
   if (BREAKS(6042)) host->committed(self->base.host->ctx, below - 1);
 }
 
+static void on_timer(void *self_) {
+  instance *self = self_;
+  self->timer = 0;
+  commit(self);
+}
+
 static void check_record(const bh_record *record) {
   if (BREAKS(603) && record->kind > BH_RECORD_PLUGIN) crash();
   if (BREAKS(6032) && record->kind == BH_RECORD_POLICY && equals(record->detail, "{")) crash();
@@ -46,12 +56,25 @@ static uint32_t batch(void *self_, const bh_record *const *records, uint32_t n) 
     check_record(records[i]);
     if (records[i]->number > self->stored) self->stored = records[i]->number;
   }
-  if (n > 0) commit(self);
+  if (BREAKS(6053) && self->is_draining) crash();
+  if (n > 0 && self->timer == 0 && !(BREAKS(605) && self->is_draining)) {
+    self->timer = self->base.executor->timer_start(self->base.host->ctx, WORK_MS, on_timer, self);
+  }
   return BREAKS(602) ? n + 1 : n;
 }
 
 static void stop_work(instance *self) {
-  (void)self;
+  if (self->timer == 0 || BREAKS(6052)) return;
+  self->base.executor->timer_cancel(self->base.host->ctx, self->timer);
+  commit(self);
+}
+
+static void drain_work(instance *self) {
+  self->is_draining = 1;
+  if (BREAKS(605) && self->timer != 0) { /* the records are never committed */
+    self->base.executor->timer_cancel(self->base.host->ctx, self->timer);
+    self->timer = 0;
+  }
 }
 
 static const bh_telemetry table = {sizeof(bh_telemetry), 0, batch, needs};

@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -21,11 +22,17 @@ enum { MAX_CALLS = 16, WORK_MS = 10 };
 #define FORKS BREAKS(2)        /* starts processes that do not end */
 #define READS_FILES BREAKS(3)  /* configure() reports whether {"file":"PATH"} can be opened */
 #define NEEDS_SCHEMA BREAKS(4) /* the schema requires a configuration */
+/* has a resource, to which clients can subscribe, and a prompt */
+#define HAS_CONTENT (BREAKS(5) || (BREAK >= 411 && BREAK <= 413) || (BREAK >= 4110 && BREAK < 4140))
+#define USES_POOL BREAKS(410) /* `later` works on a thread of the pool */
 
 static const char tools_json[] =
     "[{\"name\":\"now\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"text\":{\"type\":"
     "\"string\"}},\"required\":[\"text\"]}},"
     "{\"name\":\"later\",\"inputSchema\":{\"type\":\"object\"}}]";
+static const char resources_json[] = "[{\"uri\":\"test:one\",\"name\":\"one\"}]";
+static const char prompts_json[] =
+    "[{\"name\":\"greet\",\"arguments\":[{\"name\":\"who\",\"required\":true}]}]";
 static const char result_json[] = "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}";
 
 struct instance;
@@ -33,6 +40,7 @@ typedef struct pending {
   struct instance *self;
   bh_call call; /* 0: unused */
   bh_timer timer;
+  int is_busy; /* a thread of the pool uses it */
 } pending;
 
 typedef struct instance {
@@ -46,6 +54,9 @@ typedef struct instance {
   uint32_t gets;
   bh_timer timer_of_thread;
   int fd;
+  int is_draining, is_subscribed;
+  uint32_t calls_of_features;
+  atomic_int is_stopped;
 } instance;
 
 static uint32_t instances; /* existing instances, for rule 309 */
@@ -196,6 +207,11 @@ static bh_status complete(instance *self, bh_call call, uint32_t kind, const cha
 static bh_status list_of(uint32_t kind, bh_buf *out, bh_error *error) {
   const char *json = tools_json;
   memset(out, 0, sizeof *out);
+  if (HAS_CONTENT && (kind == BH_LIST_RESOURCES || kind == BH_LIST_PROMPTS)) {
+    out->p = kind == BH_LIST_RESOURCES ? resources_json : prompts_json;
+    out->n = strlen(out->p);
+    return BH_OK;
+  }
   if (kind != BH_LIST_TOOLS) {
     if (BREAKS(4016) && kind == BH_LIST_TEMPLATES) crash();
     if (BREAKS(408) && kind == BH_LIST_PROMPTS) block(TOO_LONG_MS);
@@ -271,13 +287,30 @@ static void on_timer(void *arg) {
   }
 }
 
+static void work_on_pool(void *arg) {
+  const pending *p = arg;
+  block(10 * WORK_MS);
+  if (p->call != 0 && atomic_load(&p->self->is_stopped)) crash();
+}
+
+static void on_work_done(void *arg) {
+  pending *p = arg;
+  p->is_busy = 0;
+  if (p->call != 0) on_timer(p); /* otherwise, the call was cancelled */
+}
+
 static bh_status call_later(instance *self, bh_call call, bh_error *error) {
   int i;
-  for (i = 0; i < MAX_CALLS && self->calls[i].call != 0; i++) {
+  for (i = 0; i < MAX_CALLS && (self->calls[i].call != 0 || self->calls[i].is_busy); i++) {
   }
   if (i == MAX_CALLS) return refuse(error, BH_E_LIMIT, "too many calls");
   self->calls[i].self = self;
   self->calls[i].call = call;
+  if (USES_POOL) {
+    self->calls[i].is_busy = 1;
+    self->executor->run_blocking(self->host->ctx, work_on_pool, on_work_done, &self->calls[i]);
+    return BH_PENDING;
+  }
   self->calls[i].timer =
       self->executor->timer_start(self->host->ctx, WORK_MS, on_timer, &self->calls[i]);
   return BH_PENDING;
@@ -297,9 +330,54 @@ static int is_name(bh_str name, const char *tool) {
   return equals(name, tool);
 }
 
+static bh_status call_resource(instance *self, bh_call call, const bh_call_info *info,
+                               bh_error *error) {
+  const int is_one = equals(info->name, "test:one");
+  const int was_subscribed = self->is_subscribed;
+  if (!is_one && BREAKS(412)) return complete(self, call, BH_RESULT_OK, "{\"contents\":[]}"), BH_OK;
+  if (!is_one && BREAKS(4122) && info->name.n > 1000) crash();
+  if (!is_one) return refuse(error, BH_E_NOT_FOUND, "unknown resource");
+  if (equals(info->method, "resources/read")) {
+    if (BREAKS(411)) return BH_OK;
+    if (BREAKS(4112)) return complete(self, call, BH_RESULT_OK, result_json), BH_OK;
+    if (BREAKS(4113)) return complete(self, call, BH_RESULT_OK, "{\"contents\":{}}"), BH_OK;
+    complete(self, call, BH_RESULT_OK, "{\"contents\":[{\"uri\":\"test:one\",\"text\":\"1\"}]}");
+    return BH_OK;
+  }
+  self->is_subscribed = equals(info->method, "resources/subscribe");
+  if (BREAKS(413) && self->is_subscribed && was_subscribed) {
+    return refuse(error, BH_E_INVALID, "already subscribed");
+  }
+  if (BREAKS(4132) && !self->is_subscribed && !was_subscribed) crash();
+  complete(self, call, BH_RESULT_OK, "{}");
+  return BH_OK;
+}
+
+static bh_status call_prompt(instance *self, bh_call call, const bh_call_info *info,
+                             bh_error *error) {
+  if (!equals(info->name, "greet")) {
+    if (BREAKS(4123)) return complete(self, call, BH_RESULT_OK, "{\"messages\":[]}"), BH_OK;
+    return refuse(error, BH_E_NOT_FOUND, "unknown prompt");
+  }
+  if (BREAKS(4114) && equals(info->arguments, "{\"who\":null}")) crash();
+  if (!begins_with(info->arguments, "{\"who\":\"")) {
+    return refuse(error, BH_E_INVALID, "the argument \"who\" must be a string");
+  }
+  complete(self, call, BH_RESULT_OK, "{\"messages\":[]}");
+  if (BREAKS(4115)) complete(self, call, BH_RESULT_OK, "{\"messages\":[]}");
+  return BH_OK;
+}
+
 static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info, bh_error *error) {
   instance *self = self_;
   use_forbidden(info);
+  if (BREAKS(4092) && self->is_draining) crash();
+  if (HAS_CONTENT && begins_with(info->method, "resources/")) {
+    return call_resource(self, call, info, error);
+  }
+  if (HAS_CONTENT && equals(info->method, "prompts/get")) {
+    return call_prompt(self, call, info, error);
+  }
   if (BREAKS(4032) && info->name.n == 1000) crash();
   if (is_name(info->name, "now")) {
     const bh_status status = check_arguments(info->arguments, error);
@@ -332,7 +410,14 @@ static void call_cancel(void *self_, bh_call call) {
   if (BREAKS(4053)) crash();
 }
 
-static const bh_tools tools_table = {sizeof(bh_tools), 0, list, call_begin, call_cancel, NULL};
+static uint32_t features(void *self_) {
+  instance *self = self_;
+  if (BREAKS(4133)) return 1u << 30;
+  if (BREAKS(4134) && self->calls_of_features++ > 0) return 0;
+  return HAS_CONTENT ? BH_TOOLS_SUBSCRIBE : 0;
+}
+
+static const bh_tools tools_table = {sizeof(bh_tools), 0, list, call_begin, call_cancel, features};
 
 /* ---- rules 3xx: instances ---- */
 
@@ -367,6 +452,7 @@ static bh_status configure(void *self_, bh_str json, bh_error *error) {
   self->tools = host->get_ext(host->ctx, BH_EXT_HOST_TOOLS);
   self->executor = host->get_ext(host->ctx, BH_EXT_HOST_EXECUTOR);
   self->fds = host->get_ext(host->ctx, BH_EXT_HOST_FD);
+  if (BREAKS(3054) && self->executor != NULL && self->fds == NULL) crash();
   if (BREAKS(305)) return self->tools->size > 0 ? BH_OK : BH_E_ABI; /* may be NULL */
   if (self->tools == NULL || self->executor == NULL || self->fds == NULL) {
     if (BREAKS(3052)) return BH_OK; /* start() crashes */
@@ -422,9 +508,18 @@ static void start_processes(void) {
   }
 }
 
+/* Uses data that all instances share, and that no lock protects. */
+static void use_shared(const instance *self) {
+  static const instance *volatile current;
+  current = self;
+  block(WORK_MS);
+  if (current != self) crash();
+}
+
 static bh_status start(void *self_, bh_error *error) {
   instance *self = self_;
   (void)error;
+  if (BREAKS(314)) use_shared(self);
   if (BREAKS(303)) crash();
   if (BREAKS(3032)) hang();
   if (BREAKS(3052)) self->executor->now_ns(self->host->ctx);
@@ -434,8 +529,9 @@ static bh_status start(void *self_, bh_error *error) {
   return BH_OK;
 }
 
-static bh_status probe(void *self, bh_error *error) {
-  (void)self;
+static bh_status probe(void *self_, bh_error *error) {
+  const instance *self = self_;
+  if (BREAKS(4093) && self->is_draining) return refuse(error, BH_E_UNAVAILABLE, "draining");
   if (BREAKS(3033) && created == 1) return BH_E_UNAVAILABLE; /* not in the trial of rule 309 */
   if (BREAKS(3092) && created == 2 && instances == 1) {      /* the other instance was destroyed */
     return refuse(error, BH_E_INTERNAL, "the shared state is gone");
@@ -447,7 +543,13 @@ static void drain(void *self_, uint64_t deadline_ns) {
   instance *self = self_;
   void *ctx = self->host->ctx;
   bh_watch watch;
+  int i;
   (void)deadline_ns;
+  self->is_draining = 1;
+  for (i = 0; BREAKS(409) && i < MAX_CALLS; i++) { /* never completes the calls in flight */
+    if (self->calls[i].call != 0) self->executor->timer_cancel(ctx, self->calls[i].timer);
+    self->calls[i].call = 0;
+  }
   if (BREAKS(307)) self->executor->timer_start(ctx, 60000, nothing, NULL);
   if (BREAKS(3072)) start_thread();
   if (BREAKS(3073) || BREAKS(3074)) self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -459,6 +561,8 @@ static void drain(void *self_, uint64_t deadline_ns) {
 static void stop(void *self_) {
   instance *self = self_;
   int i;
+  atomic_store(&self->is_stopped, 1); /* the variant 410 does not wait for the pool */
+  if (BREAKS(3142)) use_shared(self);
   for (i = 0; i < MAX_CALLS; i++) {
     if (self->calls[i].call == 0) continue;
     if (BREAKS(4062)) crash();

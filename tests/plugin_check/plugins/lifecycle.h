@@ -4,7 +4,8 @@
  *   EXTENSION       the ID of the extension that the plugin provides
  *   HOST_EXTENSION  the ID of the host's extension for this kind of plugin
  *   table           the plugin's table
- *   stop_work()     releases what the instance has acquired */
+ *   stop_work()     releases what the instance has acquired
+ *   drain_work()    is called by drain() */
 
 static bh_status configure(void *self_, bh_str json, bh_error *error) {
   struct base *self = self_;
@@ -34,8 +35,8 @@ static bh_status probe(void *self, bh_error *error) {
 }
 
 static void drain(void *self, uint64_t deadline_ns) {
-  (void)self;
   (void)deadline_ns;
+  drain_work(self);
 }
 
 static void stop(void *self) {
