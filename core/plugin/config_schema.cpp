@@ -28,7 +28,8 @@ constexpr unsigned parse_flags =
 
 // Returns null if it is safe to parse the text with RapidJSON, and an error message otherwise.
 // RapidJSON 1.1.0 computes exponents in an int, which may overflow (CVE-2024-38517). For each
-// value, its validator visits every enclosing level, so deep nesting is slow.
+// value, its validator visits every enclosing level, so deep nesting is slow. It compiles a schema
+// recursively, so a deeply nested one would overflow the stack.
 const char *beyond_bounds(std::string_view json) noexcept {
   bool in_string = false, exponent = false;
   // `length` and `digits` refer to the current number
@@ -117,11 +118,30 @@ std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   return "must match " + keyword + (wanted == nullptr ? "" : " " + text_of(*wanted));
 }
 
-std::string explain(const rapidjson::SchemaValidator &validator,
-                    const rapidjson::Document &schema) {
-  return "config" + text_of(validator.GetInvalidDocumentPointer()) + ": " +
-         allowed(validator.GetInvalidSchemaKeyword(),
-                 validator.GetInvalidSchemaPointer().Get(schema));
+// Returns the required members that an object does not have, as "key" or "key, other".
+std::string missing_members(const rapidjson::Value *object, const rapidjson::Value *rule) {
+  std::string out;
+  const rapidjson::Value *names = find(rule, "required");
+  if (names == nullptr || !names->IsArray()) return out;
+  for (const auto &name : names->GetArray()) {
+    if (!name.IsString()) continue;
+    const std::string_view member(name.GetString(), name.GetStringLength());
+    if (find(object, member) != nullptr) continue;
+    out += (out.empty() ? "" : ", ") + bh::one_line(member, 80);
+  }
+  return bh::one_line(out, 300);
+}
+
+std::string explain(const rapidjson::SchemaValidator &validator, const rapidjson::Document &schema,
+                    const rapidjson::Document &config) {
+  const auto where = validator.GetInvalidDocumentPointer();
+  const std::string keyword = validator.GetInvalidSchemaKeyword();
+  const rapidjson::Value *rule = validator.GetInvalidSchemaPointer().Get(schema);
+  const std::string path = "config" + text_of(where) + ": ";
+  const std::string missing =
+      keyword == "required" ? missing_members(where.Get(config), rule) : std::string();
+  return path +
+         (missing.empty() ? allowed(keyword, rule) : "required keys are missing: " + missing);
 }
 
 // Converts a JSON pointer to a path like "a.b[0]".
@@ -236,6 +256,9 @@ Result<void> check_config(std::string_view schema_json, std::string_view config_
     if (leaves_rules_out(nullptr, config)) return fail(BH_E_INVALID, rules_left_out);
     return {};
   }
+  if (const char *what = beyond_bounds(schema_json); what != nullptr) {
+    return fail(BH_E_ABI, std::string("its config_schema cannot be evaluated: ") + what);
+  }
   rapidjson::Document schema;
   schema.Parse<parse_flags>(schema_json.data(), schema_json.size());
   if (schema.HasParseError() || !schema.IsObject()) {
@@ -246,13 +269,13 @@ Result<void> check_config(std::string_view schema_json, std::string_view config_
   rapidjson::SchemaValidator validator(compiled);
   config.Accept(validator);
   if (validator.IsValid()) return {};
-  return fail(BH_E_INVALID, explain(validator, schema));
+  return fail(BH_E_INVALID, explain(validator, schema, config));
 }
 
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json) {
   if (config_json.size() > max_config_bytes) return {{"", "is larger than 1 MiB"}};
   if (const char *what = beyond_bounds(config_json); what != nullptr) return {{"", what}};
-  if (schema_json.empty()) return {};
+  if (schema_json.empty() || beyond_bounds(schema_json) != nullptr) return {};
   rapidjson::Document schema, config;
   schema.Parse<parse_flags>(schema_json.data(), schema_json.size());
   config.Parse<parse_flags>(config_json.data(), config_json.size());

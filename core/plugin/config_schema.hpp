@@ -16,7 +16,7 @@ namespace bulkhead {
 // contains the path and the allowed values, but not the invalid value, which may be a credential.
 // Returns BH_E_INVALID if the configuration is invalid, BH_E_LIMIT if it is too large, is nested
 // too deeply or contains a number that is too long, and BH_E_ABI if the schema is not a JSON
-// object.
+// object or exceeds the same limits.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
 // An error: its path ("guests[0].port"; empty for the whole object), and a description such as the

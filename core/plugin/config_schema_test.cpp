@@ -32,7 +32,9 @@ TEST_CASE("a valid configuration is accepted") {
 }
 
 TEST_CASE("an error contains the path and the allowed values") {
-  CHECK_THAT(why(R"({})"), Contains("must match required [\"path\"]"));
+  CHECK(why(R"({})") == "config: required keys are missing: path");
+  constexpr std::string_view two = R"({"properties":{"a":{"required":["b","c","d"]}}})";
+  CHECK(why(R"({"a":{"c":1}})", two) == "config/a: required keys are missing: b, d");
   CHECK_THAT(why(R"({"path":1})"), Contains("config/path: must match type \"string\""));
   CHECK_THAT(why(R"({"path":""})"), Contains("config/path: must match minLength 1"));
   CHECK_THAT(why(R"({"path":"x","limits":{"bytes":1001}})"),
@@ -86,6 +88,23 @@ TEST_CASE("nesting is limited") {
   CHECK(why(nested(63), R"({"type":"object"})").empty());
   CHECK_THAT(why(nested(64), ""), Contains("more than 64 levels deep"));
   CHECK_THAT(why(nested(400'000), ""), Contains("more than 64 levels deep"));
+}
+
+TEST_CASE("the nesting of a schema is limited, and references in it may be cyclic") {
+  const auto nested = [](std::size_t n) {
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) all += "{\"not\":";
+    return all + "{}" + std::string(n, '}');
+  };
+  CHECK(why("{}", nested(62)).empty());
+  for (const std::size_t n : {64, 200'000}) {
+    const auto checked = check_config(nested(n), "{}");
+    REQUIRE_FALSE(checked.has_value());
+    CHECK(checked.error().code == BH_E_ABI);
+    CHECK_THAT(checked.error().text, Contains("more than 64 levels deep"));
+    CHECK(config_faults(nested(n), "{}").empty());
+  }
+  CHECK(why(R"({"a":{"a":{}}})", R"({"type":"object","properties":{"a":{"$ref":"#"}}})").empty());
 }
 
 }  // namespace
