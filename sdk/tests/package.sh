@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the SDK into an empty prefix. Then builds the templates and an aggregator client outside
-# this repository, and checks that the core can load and use the plugins.
+# Installs the SDK into an empty prefix. Then builds the templates, a plugin of this repository, the
+# example that embeds the core and an aggregator client outside of this repository, and checks that
+# the core can load and use the plugins.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -46,6 +47,42 @@ plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
 "$BUILD/tests/load_check" "$plugins"
 "$BUILD/tests/load_check" "$plugins" "$tools" echo '{"say":"\"hi\""}' wait '{}'
 "$BUILD/tests/load_check" "$plugins" "$tools_c" echo '{"say":"\"hi\""}'
+
+# A plugin folder of this repository needs only the installed SDK.
+repository=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+mkdir "$work/own"
+cp -R "$repository/plugins/policy-allow" "$work/own"
+cat >"$work/own/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(own LANGUAGES C CXX)
+find_package(Bulkhead 0.1 REQUIRED)
+add_library(bulkhead_flags INTERFACE)  # the compiler flags of the repository
+add_subdirectory(policy-allow)
+END
+{ "$CMAKE" -S "$work/own" -B "$work/own/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" && "$CMAKE" --build "$work/own/build" &&
+  "$BUILD/tests/load_check" "$work/own/build/policy-allow"; } >"$work/log" 2>&1 || {
+  echo "plugins/policy-allow with the installed SDK:"
+  cat "$work/log"
+  exit 1
+}
+
+# The core is a component. The example that embeds it runs with the plugins that were built above.
+cp -R "$repository/examples/embed" "$work/embed"
+lines=$(grep -c '' "$work/embed/embed.cpp")
+[ "$lines" -le 60 ]
+{ "$CMAKE" --install "$BUILD" --component host --prefix "$work/prefix" &&
+  "$CMAKE" -S "$work/embed" -B "$work/embed/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
+    -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wshadow -Werror" &&
+  "$CMAKE" --build "$work/embed/build"; } >"$work/log" 2>&1 || {
+  echo "examples/embed with the installed core:"
+  cat "$work/log"
+  exit 1
+}
+"$work/embed/build/embed" "$plugins" "$tools" "$tools_c" 2>"$work/log" || {
+  cat "$work/log"
+  exit 1
+}
 
 # The aggregator client is a component. find_package() must fail before it is installed, and succeed
 # afterwards.
