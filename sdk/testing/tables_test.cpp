@@ -33,6 +33,8 @@ class Thrower {
   bh_status filter(const bh_policy_request &) { thrown(); }
   bh_status reconfigure(bh_str, bh_error *) { thrown(); }
   std::uint32_t batch(const bh_record *const *, std::uint32_t) { thrown(); }
+  bh_status export_state(bh_state_blob *, bh_error *) { thrown(); }
+  bh_status import_state(const bh_state_blob &, bh_error *) { thrown(); }
 
   bh_status listen(bh_error *) { thrown(); }
   void stop_accepting() { thrown(); }

@@ -10,6 +10,7 @@
 #include "bulkhead/abi/ext/draft/mask.h"
 #include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/draft/spawn.h"
+#include "bulkhead/abi/ext/draft/state.h"
 #include "bulkhead/abi/ext/draft/wire.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
@@ -157,5 +158,12 @@ AT(bh_carried, last_stream, 8);
 SIZE(bh_host_resume, 64);
 
 SIZE(bh_explain, 16);
+
+SIZE(bh_state_blob, 56);
+AT(bh_state_blob, schema, 8);
+AT(bh_state_blob, bytes, 24);
+AT(bh_state_blob, fds, 40);
+AT(bh_state_blob, fd_count, 48);
+SIZE(bh_state, 24);
 
 int abi_layout_is_checked;

@@ -8,6 +8,7 @@
 
 #include "../abi/ext/connector.h"
 #include "../abi/ext/draft/http.h"
+#include "../abi/ext/draft/state.h"
 #include "../abi/ext/policy.h"
 #include "../abi/ext/telemetry.h"
 #include "../abi/ext/tools.h"
@@ -126,6 +127,21 @@ const bh_policy *policy_table() noexcept {
         }
       },
       policy_reconfigure<P>()};
+  return &table;
+}
+
+// P must have export_state(bh_state_blob *out, error) and import_state(const bh_state_blob&,
+// error), which return a status. Use the table only with a plugin that also has policy_table().
+template <class P>
+const bh_state *state_table() noexcept {
+  static const bh_state table{sizeof(bh_state), 0,
+                              [](void *s, bh_state_blob *out, bh_error *e) {
+                                return guarded(e, [&] { return self<P>(s).export_state(out, e); });
+                              },
+                              [](void *s, const bh_state_blob *blob, bh_error *e) {
+                                return guarded(e,
+                                               [&] { return self<P>(s).import_state(*blob, e); });
+                              }};
   return &table;
 }
 
