@@ -60,11 +60,16 @@ void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts) 
   }
 }
 
-void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
-  count.used_ms = now_ms;
-  count.per_ms = budget.per_ms;
-  if (budget.per_ms == 0) return;
-  const std::uint64_t window = now_ms / budget.per_ms;
+std::uint8_t Counters::kind_of(const Budget &budget) {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(budget.what) |
+                                   (budget.by_session ? 4u : 0u) | (budget.by_principal ? 8u : 0u) |
+                                   (budget.by_process ? 16u : 0u) | (budget.by_server ? 32u : 0u) |
+                                   (budget.by_tool ? 64u : 0u));
+}
+
+void Counters::turn(Count &count, std::uint64_t now_ms) {
+  if (count.per_ms == 0) return;
+  const std::uint64_t window = now_ms / count.per_ms;
   if (window == count.window) return;
   const bool next = window == count.window + 1;
   count.before = next ? count.now : 0;
@@ -72,6 +77,18 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
   count.now = 0;
   count.seen.clear();
   count.window = window;
+}
+
+// Changes the length of the count's window, because a policy reload has changed `per`. What counts
+// in the former windows is added to the current one, so that the change never renews a budget.
+void Counters::use_window(Count &count, std::uint64_t per_ms, std::uint64_t now_ms) {
+  turn(count, now_ms);
+  count.now = amount(count, now_ms);
+  count.before = 0;
+  count.seen.merge(count.seen_before);
+  count.seen_before.clear();
+  count.per_ms = per_ms;
+  count.window = per_ms == 0 ? 0 : now_ms / per_ms;
 }
 
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
@@ -85,23 +102,40 @@ std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
 }
 
 // Returns the count with this key, which is created if necessary. Returns nullptr if there is no
-// room for it.
+// room for it. If a policy reload has changed what the rule counts, the count begins again.
 Counters::Count *Counters::find(const Budget &budget, const std::string &key,
                                 std::string_view principal, std::uint64_t now_ms) {
   auto at = counts_.find(key);
+  if (at != counts_.end() && at->second.kind != kind_of(budget)) {
+    erase(at);
+    at = counts_.end();
+  }
+  Count *count = nullptr;
   if (at == counts_.end()) {
     if (counts_.size() >= kMaxCounts) make_room(now_ms);
     if (counts_.size() >= kMaxCounts) return nullptr;
-    at = counts_.try_emplace(key).first;
-    Count &count = at->second;
-    if (budget.per_ms != 0) count.window = now_ms / budget.per_ms;
-    count.order = order_of(budget);
-    if (count.order != nullptr) count.place = count.order->add(principal, at->first);
-  } else if (at->second.order != nullptr) {
-    EvictionOrder::use(at->second.place);
+    count = create(budget, key, principal);
+    if (budget.per_ms != 0) count->window = now_ms / budget.per_ms;
+  } else {
+    count = &at->second;
+    if (count->order != nullptr) EvictionOrder::use(count->place);
+    if (count->per_ms != budget.per_ms) use_window(*count, budget.per_ms, now_ms);
   }
-  turn(at->second, budget, now_ms);
-  return &at->second;
+  turn(*count, now_ms);
+  count->used_ms = now_ms;
+  return count;
+}
+
+// The key must be new.
+Counters::Count *Counters::create(const Budget &budget, std::string key,
+                                  std::string_view principal) {
+  const auto at = counts_.try_emplace(std::move(key)).first;
+  Count &count = at->second;
+  count.kind = kind_of(budget);
+  count.per_ms = budget.per_ms;
+  count.order = order_of(budget);
+  if (count.order != nullptr) count.place = count.order->add(principal, at->first);
+  return &count;
 }
 
 // Returns the order in which counts of this budget are evicted, or nullptr if they never are.

@@ -22,6 +22,8 @@
 
 namespace bulkhead::rules {
 
+struct CounterState;
+
 class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
@@ -49,12 +51,21 @@ class Counters {
                      std::string_view principal);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
+  // Returns the counts and the registered calls. The strings are borrowed until the next change.
+  CounterState state(std::uint64_t now_ms) const;
+  // Replaces all counts and registered calls. `budgets` maps the IDs of the rules to their budgets.
+  // What belongs to another rule, or to a rule that counts something else now, is ignored. Values
+  // that could not have been reached by now are reduced to the nearest possible ones.
+  using Budgets = std::unordered_map<std::string_view, const Budget *>;
+  void restore(const CounterState &state, const Budgets &budgets, std::uint64_t now_ms);
+
   std::size_t size() const { return counts_.size(); }
 
  private:
   // The amounts for the current and the previous window. To approximate a sliding window of length
   // `per`, a share of the amount for the previous window is added to the current one.
   struct Count {
+    std::uint8_t kind = 0;     // see kind_of()
     std::uint64_t window = 0;  // window number since time 0
     std::uint64_t now = 0, before = 0;
     std::set<std::string> seen, seen_before;
@@ -68,7 +79,14 @@ class Counters {
     Budget budget;
   };
 
-  static void turn(Count &count, const Budget &budget, std::uint64_t now_ms);
+  // Identifies what a budget counts, and by which attributes.
+  static std::uint8_t kind_of(const Budget &budget);
+  static const Budget *find_budget(const Budgets &budgets, std::string_view key);
+  Count *create(const Budget &budget, std::string key, std::string_view principal);
+  void restore_count(const CounterState &state, std::size_t index, const Budgets &budgets,
+                     std::uint64_t now_ms);
+  static void turn(Count &count, std::uint64_t now_ms);
+  static void use_window(Count &count, std::uint64_t per_ms, std::uint64_t now_ms);
   static std::uint64_t amount(const Count &count, std::uint64_t now_ms);
   Count *find(const Budget &budget, const std::string &key, std::string_view principal,
               std::uint64_t now_ms);

@@ -38,6 +38,15 @@ class EvictionOrder {
   void remove(const Place &place);
   // Returns the key of the count to evict, or nullptr if there is none.
   const std::string *next() const;
+  // Calls f(key, level) for each count. In the order of falling levels, next() would return them,
+  // if no count were used or added.
+  template <class F>
+  void each(F f) const {
+    for (const auto &[principal, group] : groups_) {
+      std::size_t level = group.keys.size();
+      for (const std::string *key : group.keys) f(*key, level--);
+    }
+  }
   // size() returns the number of counts, largest() the number of counts of next()'s principal.
   std::size_t size() const noexcept { return size_; }
   std::size_t largest() const noexcept { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }

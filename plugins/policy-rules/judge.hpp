@@ -2,7 +2,9 @@
 // reused between evaluations.
 #pragma once
 
+#include <cstddef>
 #include <deque>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <set>
@@ -90,6 +92,14 @@ class Judge {
   // Returns false if the rules block every call to this target, whatever its arguments, session and
   // time.
   bool shows(const RuleSet &set, const Call &call);
+
+  // Returns the counts, and the calls that they will or need not count, as a text of at most
+  // max_bytes. If it would be longer, counts are omitted that could also be evicted (see Counters).
+  // If that is not sufficient, returns an error message.
+  std::expected<std::string, std::string> export_state(std::size_t max_bytes) const;
+  // Replaces the counts by those in a text that another Judge has exported. What does not belong to
+  // a rule of `set` is ignored. Returns false, and changes nothing, if the text is malformed.
+  bool import_state(const RuleSet &set, std::string_view text);
 
  private:
   struct Charge {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "counter_state.hpp"
 #include "explain.hpp"
 #include "judge.hpp"
 #include "large_questions.hpp"
@@ -17,6 +18,7 @@
 namespace {
 
 using bulkhead::rules::Call;
+using bulkhead::rules::CounterState;
 using bulkhead::rules::Event;
 using bulkhead::rules::Judge;
 using bulkhead::rules::LargeQuestions;
@@ -31,7 +33,7 @@ class PolicyRules {
                                  .vendor = "Bulkhead",
                                  .config_schema = R"({"type":"object","additionalProperties":false,
                            "properties":{"profile_rules":{"type":"array"}}})",
-                                 .provides = {BH_EXT_POLICY, BH_EXT_EXPLAIN}};
+                                 .provides = {BH_EXT_POLICY, BH_EXT_EXPLAIN, BH_EXT_STATE}};
 
   explicit PolicyRules(const bh_host *host)
       : host_(host),
@@ -65,6 +67,7 @@ class PolicyRules {
   void stop() noexcept { large_.stop(); }
   const void *get_ext(const char *id) noexcept {
     if (bh::is(id, BH_EXT_EXPLAIN)) return &explain_table;
+    if (bh::is(id, BH_EXT_STATE)) return bh::state_table<PolicyRules>();
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyRules>() : nullptr;
   }
 
@@ -87,6 +90,28 @@ class PolicyRules {
   }
   bh_status filter(const bh_policy_request &request) {
     return judge_.shows(*rules_, bulkhead::rules::call_of(request)) ? BH_OK : BH_E_DENIED;
+  }
+
+  bh_status export_state(bh_state_blob *out, bh_error *error) {
+    auto state = judge_.export_state(BH_STATE_BYTES);
+    if (!state) return bh::fail(error, BH_E_LIMIT, state.error());
+    state_ = std::move(*state);
+    out->version = CounterState::kVersion;
+    out->schema = bh::str(CounterState::kSchema);
+    out->bytes = bh::str(state_);
+    return BH_OK;
+  }
+  bh_status import_state(const bh_state_blob &blob, bh_error *error) {
+    const bool known = bh::view(blob.schema) == CounterState::kSchema &&
+                       blob.version == CounterState::kVersion && blob.fd_count == 0;
+    if (!known) {
+      return bh::fail(error, BH_E_INVALID,
+                      "the state has another format than that of this version of policy-rules");
+    }
+    if (!judge_.import_state(*rules_, bh::view(blob.bytes))) {
+      return bh::fail(error, BH_E_INVALID, "the state is malformed");
+    }
+    return BH_OK;
   }
 
  private:
@@ -133,6 +158,7 @@ class PolicyRules {
   std::shared_ptr<const RuleSet> rules_;
   Judge judge_;
   LargeQuestions large_;
+  std::string state_;  // the last export
 };
 
 }  // namespace

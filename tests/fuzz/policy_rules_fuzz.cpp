@@ -55,6 +55,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const Verdict verdict = judge.judge(*set, call);
     if (verdict.kind != BH_VERDICT_ALLOW && verdict.kind != BH_VERDICT_BLOCK) std::abort();
   }
+  // Whether or not the state is accepted, the policy still works.
+  static_cast<void>(judge.import_state(*set, result));
+  call.event = Event::request;
+  call.method = "tools/call";
+  call.arguments = arguments;
+  check(judge.decide(*set, call));
+  static_cast<void>(judge.export_state(std::size_t{1} << 20));
   if (const auto said = explain(*set, judge, described); said && JsonText().parse(*said)) {
     std::abort();
   }
