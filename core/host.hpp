@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -114,12 +113,17 @@ class Host {
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // Returns true if everything that apply() removed has stopped, including child processes.
   virtual bool drained() const = 0;
+  // Like apply(next, remote), and also replaces the processes of policies. First the state of each
+  // policy that offers bh.state/1 is moved; requests to it are queued until then. If the state
+  // cannot be moved, nothing has changed. `done` is called once, possibly inside this function,
+  // unless the host is destroyed first.
+  virtual void apply(Profile next, std::map<std::string, RemoteUse> remote,
+                     std::vector<NextPolicy> policies,
+                     std::function<void(Result<ApplyReport>)> done) = 0;
   // Connects the host to a compartment's process through the socket `trunk`. Must be called each
-  // time the process is started. Until then, the compartment's servers are "connecting". If a
-  // policy's process is connected already, the new process decides once it is ready or, if
-  // `policy_needs` has a value, from now on. The value is the BH_POLICY_... needs of the policy.
-  virtual void attach(const std::string &compartment, OwnedFd trunk,
-                      std::optional<std::uint32_t> policy_needs = {}) = 0;
+  // time the process is started, except for the processes that apply() receives. Until then, the
+  // compartment's servers are "connecting".
+  virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
   // Must be called if the compartment's process will not be restarted. Its servers then fail with
   // `reason`.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;

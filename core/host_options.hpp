@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.hpp"
 #include "bulkhead/abi/plugin.h"
 #include "plugin/loader.hpp"
 #include "plugin/services.hpp"
@@ -21,6 +22,12 @@ namespace bulkhead {
 class Ledger;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
+
+// A process that replaces the one of a policy: its compartment, and the socket that connects to it.
+struct NextPolicy {
+  std::string compartment;
+  OwnedFd trunk;
+};
 
 // A server or plugin in another process: its compartment, and the plugin's name on the link to that
 // compartment. Plugins are identified by name because a reload changes their numbers.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -179,13 +180,6 @@ Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
 
 // ---- after confinement -----------------------------------------------------------------------
 
-// A policy's process that decides as soon as the host has accepted a profile.
-struct NextPolicy {
-  std::string compartment;
-  std::uint32_t needs, apply_number;
-  OwnedFd trunk;
-};
-
 class Runner final : public link::Channel::Receiver {
  public:
   Runner(control::Ready ready, std::shared_ptr<ServerGroups> groups,
@@ -295,7 +289,6 @@ class Runner final : public link::Channel::Receiver {
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     ready_.telemetry = plugins_->telemetry_needs();
-    ready_.policy = plugins_->policy_needs();
     ready_.plugins = plugins_->running();
     // They are only displayed.
     if (to_bytes(ready_).size() > control::max_ready_bytes) ready_.plugins.clear();
@@ -345,10 +338,8 @@ class Runner final : public link::Channel::Receiver {
       case control::trunk:
         if (!fd) return;
         if (host_ != nullptr && frame.code == 1) {
-          next_policies_.push_back({std::string(payload),
-                                    static_cast<std::uint32_t>(frame.exchange), frame.plugin,
-                                    std::move(fd)});
-          return;
+          auto &policies = next_policies_[frame.plugin];
+          return policies.push_back({std::string(payload), std::move(fd)});
         }
         if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
         if (plugins_ == nullptr) return;
@@ -395,16 +386,16 @@ class Runner final : public link::Channel::Receiver {
 
   void apply(std::string_view payload, std::uint64_t number) {
     Apply wanted;
-    auto policies = std::exchange(next_policies_, {});  // closed if the profile is rejected
+    auto policies = std::exchange(next_policies_, {});
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
-    const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
-    if (report) {
-      for (NextPolicy &one : policies) {
-        if (one.apply_number != static_cast<std::uint32_t>(number)) continue;
-        host_->attach(one.compartment, std::move(one.trunk), one.needs);
-      }
-      return send_control(control::applied, to_bytes(*report), 0, number);
-    }
+    host_->apply(
+        std::move(wanted.profile), std::move(wanted.remote),
+        std::move(policies[static_cast<std::uint32_t>(number)]),
+        [this, number](const Result<ApplyReport> &report) { report_apply(report, number); });
+  }
+
+  void report_apply(const Result<ApplyReport> &report, std::uint64_t number) {
+    if (report) return send_control(control::applied, to_bytes(*report), 0, number);
     // BH_E_INVALID makes the supervisor restore the previous profile. The error's own status is not
     // sent, because a policy plugin can return any status.
     send_control(control::applied, report.error().text, static_cast<std::uint32_t>(BH_E_INVALID),
@@ -432,7 +423,8 @@ class Runner final : public link::Channel::Receiver {
   std::unique_ptr<Reactor> reactor_;  // for plugins_ or the service; a Host creates its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
-  std::vector<NextPolicy> next_policies_;  // in use if the host accepts the next profile
+  // For the next profiles, by the number of their frame `apply`.
+  std::map<std::uint32_t, std::vector<NextPolicy>> next_policies_;
   std::unique_ptr<link::Channel> channel_;
   bool stopping_ = false;
   bool replaced_ = false;  // another process receives this one's requests

@@ -29,8 +29,8 @@ enum Kind : std::uint16_t {
   // all of them do), how the frame's fields are used, and what the response is.
   slice = 1,  // the first frame; payload: archived Slice
   // Has an fd. payload: the compartment at the other end; value: trunk number. Endpoint only: if
-  // code is 1, the process decides as soon as the profile in the frame `apply` with the number in
-  // `plugin` is accepted; exchange is then the needs of its policy (see Host::attach()).
+  // code is 1, the process replaces that of a policy together with the profile in the frame `apply`
+  // with the number in `plugin` (see Host::apply()).
   trunk,
   gave_up,  // endpoint only; payload: archived GaveUp
   // Endpoint only; sent before the trunk to the telemetry compartment. code: the BH_TELEMETRY_...
@@ -113,13 +113,12 @@ void archive(Ar &ar, ReadyPlugin &v) {
 struct Ready {
   std::vector<std::string> in_force, missing;  // isolation features
   std::uint32_t telemetry = 0;                 // the BH_TELEMETRY_... needs of a telemetry plugin
-  std::uint32_t policy = 0;                    // the BH_POLICY_... needs of a policy
   std::vector<ReadyPlugin> plugins;            // in the order of the slice; empty: the endpoint
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
-  auto &[in_force, missing, telemetry, policy, plugins] = v;
-  ar(in_force, missing, telemetry, policy, plugins);
+  auto &[in_force, missing, telemetry, plugins] = v;
+  ar(in_force, missing, telemetry, plugins);
 }
 
 // A log line on log_fd. Its packet begins with log_mark. A packet without log_mark is plain text

@@ -143,12 +143,6 @@ std::vector<control::ReadyPlugin> PluginHost::running() const {
   return out;
 }
 
-std::uint32_t PluginHost::policy_needs() const {
-  if (policy_stub_ == nullptr || slice_.trial) return 0;
-  const auto &plugin = plugins_.front();
-  return plugin.policy == nullptr ? 0 : plugin.policy->needs(plugin.self);
-}
-
 std::uint32_t PluginHost::telemetry_needs() const {
   return telemetry_stub_ == nullptr || slice_.trial ? 0 : telemetry_stub_->needs();
 }
@@ -212,6 +206,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
       return plugin.connector == nullptr ? "the plugin is not a connector" : nullptr;
     case PluginKind::policy:
       plugin.policy = instance.ext(BH_EXT_POLICY, &bh_policy::filter);
+      plugin.state = instance.ext(BH_EXT_STATE, &bh_state::import_state);
       return plugin.policy == nullptr ? "the plugin is not a policy" : nullptr;
     case PluginKind::telemetry:
       plugin.telemetry = instance.ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);

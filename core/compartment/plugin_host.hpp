@@ -52,8 +52,6 @@ class PluginHost {
   // failed.
   std::uint32_t telemetry_needs() const;
   std::vector<control::ReadyPlugin> running() const;
-  // Returns the BH_POLICY_... needs of the policy, or 0 if there is none or it has failed.
-  std::uint32_t policy_needs() const;
 
  private:
   struct Part : PluginPart {

@@ -78,6 +78,7 @@ Result<void> HostImpl::load() {
   if (mark.generation == 0) mark = first_policy_mark(core_.profile.policies);
   core_.router = std::make_unique<Router>(core_.profile, *core_.reactor, router_hooks());
   policies_.connect();
+  exchange_ = std::make_unique<PolicyExchange>(*core_.reactor);
   core_.router->use_ledger(core_.options.ledger.get());
   auto loaded = plugins_.load(plugin_options(), [this](std::string_view group, Part &part) {
     return make_stub(group, part);
@@ -209,9 +210,35 @@ Result<ApplyReport> HostImpl::apply(Profile next, std::map<std::string, RemoteUs
   return report;
 }
 
-void HostImpl::attach(const std::string &compartment, OwnedFd trunk,
-                      std::optional<std::uint32_t> policy_needs) {
-  if (!core_.stopped) remote_.attach(compartment, std::move(trunk), policy_needs);
+void HostImpl::apply(Profile next, std::map<std::string, RemoteUse> remote,
+                     std::vector<NextPolicy> policies,
+                     std::function<void(Result<ApplyReport>)> done) {
+  if (policies.empty()) return done(apply(std::move(next), std::move(remote)));
+  std::vector<PolicyExchange::Next> processes;
+  for (NextPolicy &policy : policies) {
+    link::PolicyClientStub *stub = remote_.find_policy(policy.compartment);
+    if (stub == nullptr || core_.stopped) {
+      return done(
+          fail(BH_E_INVALID, "no policy runs in compartment \"" + policy.compartment + "\""));
+    }
+    processes.push_back({stub, std::move(policy.trunk)});
+  }
+  auto profile = std::make_shared<Profile>(std::move(next));
+  exchange_->prepare(std::move(processes), [this, profile, remote = std::move(remote),
+                                            done = std::move(done)](const Result<void> &prepared) {
+    if (!prepared) return done(std::unexpected(prepared.error()));
+    auto report = apply(std::move(*profile), remote);
+    if (report) {
+      exchange_->use();
+    } else {
+      exchange_->discard();
+    }
+    done(std::move(report));
+  });
+}
+
+void HostImpl::attach(const std::string &compartment, OwnedFd trunk) {
+  if (!core_.stopped) remote_.attach(compartment, std::move(trunk));
 }
 
 void HostImpl::give_up(const std::string &compartment, const std::string &reason) {

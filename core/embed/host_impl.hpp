@@ -14,6 +14,7 @@
 #include "embed/host_parts.hpp"
 #include "embed/host_plugins.hpp"
 #include "embed/policies.hpp"
+#include "embed/policy_exchange.hpp"
 #include "embed/profile_reload.hpp"
 #include "embed/remote_plugins.hpp"
 #include "embed/seal.hpp"
@@ -39,8 +40,10 @@ class HostImpl final : public Host {
   Result<ApplyReport> apply(Profile next) override;
   Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) override;
   bool drained() const override { return core_.drained(); }
-  void attach(const std::string &compartment, OwnedFd trunk,
-              std::optional<std::uint32_t> policy_needs) override;
+  void apply(Profile next, std::map<std::string, RemoteUse> remote,
+             std::vector<NextPolicy> policies,
+             std::function<void(Result<ApplyReport>)> done) override;
+  void attach(const std::string &compartment, OwnedFd trunk) override;
   void give_up(const std::string &compartment, const std::string &reason) override;
   void telemetry_wants(const std::string &compartment, std::uint32_t needs) override;
   ApprovalList approvals(std::uint64_t watch_ms) override;
@@ -77,6 +80,7 @@ class HostImpl final : public Host {
   ProfileReload reload_;
   ServerChanges changes_;
   HostParts parts_;
+  std::unique_ptr<PolicyExchange> exchange_;
   bool finish_posted_ = false;
 };
 

@@ -181,6 +181,11 @@ bool Policies::settled() const {
   });
 }
 
+void Policies::state_dropped(const std::string &compartment) {
+  core_.log(
+      BH_LOG_WARN, compartment,
+      "the new version of the policy accepts no state (bh.state/1); its counters begin again");
+}
 void Policies::policy_decided(std::uint64_t exchange, const bh_verdict &verdict) {
   answered(exchange, Gate::from(verdict));
 }

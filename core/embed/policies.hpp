@@ -62,6 +62,7 @@ class Policies final : public link::PolicyEvents {
   void process_unhealthy(const std::string &compartment) override {
     core_.report_unhealthy(compartment);
   }
+  void state_dropped(const std::string &compartment) override;
 
   HostCore &core_;
   const Parts &parts_;

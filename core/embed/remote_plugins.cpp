@@ -71,10 +71,9 @@ link::TelemetryClientStub *RemotePlugins::find_telemetry(const std::string &comp
   return nullptr;
 }
 
-void RemotePlugins::attach(const std::string &compartment, OwnedFd trunk,
-                           std::optional<std::uint32_t> policy_needs) {
+void RemotePlugins::attach(const std::string &compartment, OwnedFd trunk) {
   if (link::PolicyClientStub *policy = find_policy(compartment)) {
-    return policy->attach(std::move(trunk), policy_needs);
+    return policy->attach(std::move(trunk));
   }
   if (link::TelemetryClientStub *telemetry = find_telemetry(compartment)) {
     return telemetry->attach(std::move(trunk));

@@ -31,10 +31,11 @@ class RemotePlugins final : private link::ClientStubEvents {
   bool connect_upstream(Upstream &upstream, bool tools);
   // Connects to a compartment's process after the process has been started or restarted; see
   // Host::attach().
-  void attach(const std::string &compartment, OwnedFd trunk,
-              std::optional<std::uint32_t> policy_needs);
+  void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
+  // Returns null if no policy runs in this compartment.
+  link::PolicyClientStub *find_policy(const std::string &compartment) const;
   // Returns the state of a plugin in a compartment, as text for the status.
   std::string state(const Part &part) const;
   // Must be called after the router has been destroyed.
@@ -42,7 +43,6 @@ class RemotePlugins final : private link::ClientStubEvents {
 
  private:
   link::ClientStub &stub(const std::string &compartment);
-  link::PolicyClientStub *find_policy(const std::string &compartment) const;
   link::TelemetryClientStub *find_telemetry(const std::string &compartment) const;
   std::vector<Upstream *> upstreams_of(const std::string &plugin) const;
 

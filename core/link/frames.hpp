@@ -9,10 +9,12 @@
 // The comment at each frame describes how the header's fields and the payload are used.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "bulkhead/abi/core.h"
+#include "bulkhead/abi/ext/draft/state.h"
 
 namespace bulkhead::link {
 
@@ -67,16 +69,30 @@ enum FrameKind : std::uint16_t {
   policy_observe,      // payload: archived PolicyText of `value` bytes, then the result
   policy_filter,       // payload: archived PolicyText of `value` bytes
   policy_forget,       // exchange; a response to this request is no longer needed
-  policy_end,          // no more requests follow, because another process replaces this one
+  // No more requests follow, because another process replaces this one. If the state was exported,
+  // the process returns the requests that it has not answered (policy_returned).
+  policy_end,
+  // exchange: a number for the response, policy_state. Until policy_end or policy_continue, the
+  // process sends no verdicts.
+  policy_export,
+  policy_import,    // exchange: a number for the response, policy_imported; payload: StateText
+  policy_continue,  // the state that was exported is not used; requests follow
 
   // Policy trunk, server stub to client stub.
-  policy_needs = 80,  // first frame, unless plugin_failed is sent; code: BH_POLICY_... bits
-  policy_waits,       // the plugin has received the request and will decide later
+  // First frame, unless plugin_failed is sent. code: BH_POLICY_... bits; value: 1 if the plugin
+  // offers bh.state/1.
+  policy_needs = 80,
+  policy_waits,  // the plugin has received the request and will decide later
   // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, then the rewritten text.
   policy_verdict,
   policy_refused,   // payload: the reason why there is no verdict
   policy_filtered,  // code: 1 if the item is listed
   policy_changed,   // the rules have changed
+  policy_state,     // code: a status; payload: archived StateText, or an error message
+  policy_imported,  // code: a status; payload: an error message
+  // The process will not answer this request. code: policy_decide or policy_observe; payload and
+  // value: as in the request.
+  policy_returned,
 
   // Telemetry trunk, client stub to server stub.
   //
@@ -106,6 +122,12 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
 
 // Size limit for the part of a policy frame that does not come from the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
+
+// Size limit for the payload of a policy frame. Only policy_state and policy_import may exceed the
+// limit for messages.
+inline std::uint64_t max_policy_frame_bytes(const bh_limits &limits) noexcept {
+  return std::max<std::uint64_t>(limits.message_bytes, BH_STATE_BYTES) + max_head_bytes;
+}
 
 // Size limit for archived headers: names and values, two lengths per header, and the number of
 // headers.

@@ -102,6 +102,7 @@ struct Heard final : PolicyEvents, TelemetryEvents {
     committed = below;
   }
   void process_unhealthy(const std::string &compartment) override { ended.push_back(compartment); }
+  void state_dropped(const std::string &) override { said.push_back({"dropped", {}}); }
 };
 
 inline bh_policy_request request_of(std::uint64_t number) {

@@ -52,56 +52,28 @@ PolicyClientStub::~PolicyClientStub() {
 
 std::unique_ptr<Channel> PolicyClientStub::channel_to(OwnedFd trunk) {
   return std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
-                                   limits_.message_bytes + max_head_bytes,
+                                   max_policy_frame_bytes(limits_),
                                    limits_.write_queue_bytes + max_head_bytes, false);
 }
 
-void PolicyClientStub::attach(OwnedFd trunk, std::optional<std::uint32_t> needs) {
-  if (needs) {
-    next_ = channel_to(std::move(trunk));
-    use_next();
-    needs_ = *needs;
-    ready_ = true;
-    send_held();
-    return events_.policy_changed();
-  }
-  if (ready_ && failure_.empty()) {
-    next_ = channel_to(std::move(trunk));
-    return;
-  }
+void PolicyClientStub::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) lost(*trunk_, "it was replaced");
   failure_.clear();
   trunk_ = channel_to(std::move(trunk));
 }
 
-// The next process receives all further requests. The current one answers those that it has
-// received.
-void PolicyClientStub::use_next() {
-  if (trunk_ != nullptr) {
-    Frame frame;
-    frame.kind = FrameKind::policy_end;
-    trunk_->send(frame, std::string_view());
-    retired_.push_back(std::move(trunk_));
-  }
-  trunk_ = std::move(next_);
-  failure_.clear();
-  if (retired_.size() > max_retired) lost(*retired_.front(), "it was replaced");
-}
-
 void PolicyClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
-  next_.reset();
   retired_.clear();
+  paused_ = false;
   refuse_all(failure_);
+  if (next_ != nullptr) fail_next(BH_E_UNAVAILABLE, failure_);
 }
 
 // Called when a process has closed its channel or has violated the protocol.
 void PolicyClientStub::lost(Channel &channel, std::string_view why) {
+  if (next_ != nullptr && &channel == next_->channel.get()) return next_lost(why);
   const std::string reason = "compartment \"" + compartment_ + "\": " + std::string(why);
-  if (&channel == next_.get()) {
-    next_.reset();  // the current process keeps deciding
-    return;
-  }
   const auto retired = std::find_if(retired_.begin(), retired_.end(),
                                     [&](const auto &one) { return one.get() == &channel; });
   if (retired != retired_.end()) {
@@ -110,14 +82,23 @@ void PolicyClientStub::lost(Channel &channel, std::string_view why) {
     return refuse_sent(ended.get(), reason);
   }
   const std::unique_ptr<Channel> ended = std::move(trunk_);
-  trunk_ = std::move(next_);  // requests are queued until it has reported the policy's needs
-  ready_ = false;
+  ready_ = has_state_ = false;
   was_lost_ = true;
-  // Requests that were queued for the lost process are refused, too.
-  held_.clear();
-  held_bytes_ = 0;
-  refuse_sent(nullptr, reason);
+  if (!paused_) {
+    // Requests that were queued for the lost process are refused, too.
+    held_.clear();
+    held_bytes_ = 0;
+    refuse_sent(nullptr, reason);
+  }
   refuse_sent(ended.get(), reason);
+  // A process that has exited cannot export its state. As after every crash, its replacement begins
+  // without state.
+  if (next_ != nullptr && next_->step == Next::Step::exporting) finish_step(Next::Step::moved, {});
+}
+
+bool PolicyClientStub::is_retired(const Channel &channel) const noexcept {
+  return std::any_of(retired_.begin(), retired_.end(),
+                     [&](const auto &one) { return one.get() == &channel; });
 }
 
 // Refuses the requests that were sent to a process, or those that are queued (null).
@@ -183,6 +164,14 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
 // ---- incoming frames -------------------------------------------------------------------------
 
 void PolicyClientStub::on_frame(Channel &channel, const Frame &frame, std::string_view payload) {
+  if (next_ != nullptr && &channel == next_->channel.get()) return on_next_frame(frame, payload);
+  if (frame.kind == policy_state) {
+    if (&channel == trunk_.get()) on_exported(frame, payload);
+    return;
+  }
+  if (payload.size() > limits_.message_bytes + max_head_bytes) {
+    return report_unhealthy(channel, "it sent a frame that is too large");
+  }
   switch (frame.kind) {
     case policy_needs:
     case plugin_failed:
@@ -197,6 +186,11 @@ void PolicyClientStub::on_frame(Channel &channel, const Frame &frame, std::strin
         report_unhealthy(channel, "it sent a malformed verdict");
       }
       return;
+    case policy_returned:
+      if (!on_returned(channel, frame, payload)) {
+        report_unhealthy(channel, "it returned a malformed request");
+      }
+      return;
     default:
       return report_unhealthy(channel, "it sent an unexpected frame");
   }
@@ -204,8 +198,6 @@ void PolicyClientStub::on_frame(Channel &channel, const Frame &frame, std::strin
 
 // Handles what a process reports about itself. Reports of a process that was replaced are ignored.
 void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::string_view payload) {
-  const bool is_next = &channel == next_.get() && frame.kind != FrameKind::policy_changed;
-  if (is_next) use_next();
   if (&channel != trunk_.get()) return;
   if (frame.kind == plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
@@ -215,10 +207,10 @@ void PolicyClientStub::on_state(Channel &channel, const Frame &frame, std::strin
     return refuse_sent(trunk_.get(), failure_);
   }
   if (frame.kind == policy_needs) {
-    if (!is_next && ready_ && frame.code == needs_) return;  // attach() has used them already
     needs_ = frame.code;
+    has_state_ = frame.value == 1;
     ready_ = true;
-    send_held();
+    if (!paused_) send_held();
   }
   events_.policy_changed();
 }
@@ -262,14 +254,14 @@ bool PolicyClientStub::on_verdict(Channel &channel, const Frame &frame, std::str
 bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, bh_str text,
                                 bh_error *error) {
   if (!failure_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
-  if (trunk_ == nullptr && was_lost_) {
+  if (trunk_ == nullptr && was_lost_ && !paused_) {
     return bh::fail(error, BH_E_UNAVAILABLE,
                     "compartment \"" + compartment_ + "\" is being restarted");
   }
   const std::string head = to_bytes(text_of(request));
   frame.exchange = request.exchange;
   frame.value = head.size();
-  if (ready_) {
+  if (sends()) {
     if (!send(frame, head, bh::view(text))) {
       return bh::fail(error, BH_E_LIMIT,
                       "compartment \"" + compartment_ +
@@ -281,17 +273,18 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
       held_bytes_ -= head.size() + text.n;
       return bh::fail(error, BH_E_LIMIT,
                       "compartment \"" + compartment_ +
-                          "\" is still starting, and too much data is waiting for it");
+                          "\" is starting or being replaced, and too much data is waiting for it");
     }
     held_.push_back({frame, head, std::string(bh::view(text)), request.event, needs_});
   }
   pending_[request.exchange] = {frame.kind == policy_filter, false,
-                                ready_ ? trunk_.get() : nullptr};
+                                sends() ? trunk_.get() : nullptr, needs_};
   return BH_PENDING;
 }
 
 bool PolicyClientStub::send(const Frame &frame, std::string_view head, std::string_view text) {
   const bh_str parts[] = {bh::str(head), bh::str(text)};
+  if (head.size() + text.size() > limits_.message_bytes + max_head_bytes) return false;
   return trunk_ != nullptr && trunk_->send(frame, parts, 2) == BH_OK;
 }
 
@@ -305,44 +298,41 @@ bool PolicyClientStub::wants(const Held &held) const noexcept {
 }
 
 void PolicyClientStub::send_held() {
-  constexpr std::uint32_t data = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_DEFINITION;
   const auto held = std::exchange(held_, {});
   held_bytes_ = 0;
-  for (const Held &one : held) {
-    const auto at = pending_.find(one.frame.exchange);
-    if (at == pending_.end()) continue;
-    const bool filter = at->second.filter;
-    if (!wants(one)) {
-      pending_.erase(at);
-      if (filter) {
-        events_.policy_filtered(one.frame.exchange, true);
-        continue;
-      }
-      bh_verdict verdict{};
-      verdict.size = sizeof verdict;
-      verdict.verdict = BH_VERDICT_ALLOW;
-      events_.policy_decided(one.frame.exchange, verdict);
-      continue;
-    }
-    // A result is always complete. Other requests have only the data that the policy was assumed to
-    // need.
-    const bool lacks_data =
-        one.frame.kind != FrameKind::policy_observe && (needs_ & ~one.needs & data) != 0;
-    if (!lacks_data && send(one.frame, one.head, one.text)) {
-      at->second.channel = trunk_.get();
-      continue;
-    }
+  for (const Held &one : held) deliver(one);
+}
+
+// Sends a request that was queued, or that another process has returned.
+void PolicyClientStub::deliver(const Held &one) {
+  constexpr std::uint32_t data = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_DEFINITION;
+  const auto at = pending_.find(one.frame.exchange);
+  if (at == pending_.end()) return;
+  const bool filter = at->second.filter;
+  if (!wants(one)) {
     pending_.erase(at);
-    if (filter) {
-      events_.policy_filtered(one.frame.exchange, false);
-    } else {
-      events_.policy_refused(
-          one.frame.exchange,
-          "compartment \"" + compartment_ +
-              (lacks_data ? "\" was replaced by a version that needs other data; try again"
-                          : "\" reads too slowly, or the text exceeds the message size limit"));
-    }
+    if (filter) return events_.policy_filtered(one.frame.exchange, true);
+    bh_verdict verdict{};
+    verdict.size = sizeof verdict;
+    verdict.verdict = BH_VERDICT_ALLOW;
+    return events_.policy_decided(one.frame.exchange, verdict);
   }
+  // A result is always complete. Other requests have only the data that the policy was assumed to
+  // need.
+  const bool lacks_data =
+      one.frame.kind != FrameKind::policy_observe && (needs_ & ~one.needs & data) != 0;
+  if (!lacks_data && send(one.frame, one.head, one.text)) {
+    at->second.channel = trunk_.get();
+    at->second.seen = false;
+    return;
+  }
+  pending_.erase(at);
+  if (filter) return events_.policy_filtered(one.frame.exchange, false);
+  events_.policy_refused(
+      one.frame.exchange,
+      "compartment \"" + compartment_ +
+          (lacks_data ? "\" was replaced by a version that needs other data; try again"
+                      : "\" reads too slowly, or the text exceeds the message size limit"));
 }
 
 // ---- table -----------------------------------------------------------------------------------

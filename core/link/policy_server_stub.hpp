@@ -1,12 +1,18 @@
 // The server stub of a policy link: calls the plugin for each request from the client stub, and
 // sends the plugin's immediate and asynchronous verdicts back.
 //
+// If another process replaces this one, the client stub requests the plugin's state (bh.state/1).
+// From then on, the stub holds all verdicts. If the other process is put into use, the requests to
+// which these verdicts belong are returned, since the state that was exported does not contain
+// them. Otherwise, the verdicts are sent.
+//
 // Owned by the compartment. All functions must be called on the reactor thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,10 +53,29 @@ class PolicyServerStub {
 
  private:
   struct Receiver;
+  struct Verdict {
+    std::uint32_t kind = 0;
+    VerdictText text;
+    std::string rewritten;
+  };
+  // A request that the plugin has not decided yet, or whose verdict is held.
+  struct Open {
+    FrameKind kind = FrameKind::policy_decide;
+    // The frame's value and payload. Empty if the plugin has no state, and for policy_filter.
+    std::uint64_t head_bytes = 0;
+    std::string payload;
+    std::optional<Verdict> held;
+  };
 
   void on_frame(const Frame &frame, std::string_view payload);
-  void ask(const Frame &frame, const bh_policy_request &request, std::string_view text);
-  bool take_open(std::uint64_t number, bool filter);
+  void on_request(const Frame &frame, std::string_view payload);
+  void ask(const Frame &frame, const bh_policy_request &request, std::string_view text,
+           std::string_view payload);
+  void export_state(std::uint64_t number);
+  void import_state(std::uint64_t number, std::string_view payload);
+  void return_requests();
+  void send_held();
+  bool is_open(std::uint64_t number, bool filter) const;
   std::uint64_t plugin_number(std::uint64_t exchange) const noexcept;
   void send(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
             std::string_view payload = {});
@@ -68,8 +93,9 @@ class PolicyServerStub {
   // decision for the previous endpoint could be used for the current one, because a restarted
   // endpoint reuses request numbers.
   std::uint64_t link_ = 0;
-  // requests that the plugin has not decided yet; the value is true for a filter request
-  std::unordered_map<std::uint64_t, bool> open_;
+  std::unordered_map<std::uint64_t, Open> open_;  // by the number that the plugin sees
+  std::uint64_t exporting_ = 0;  // the number of the policy_export that is being answered
+  bool exported_ = false;        // verdicts are held until it is known whether the state is used
 };
 
 }  // namespace bulkhead::link

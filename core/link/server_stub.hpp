@@ -18,6 +18,7 @@
 
 #include "base/slots.hpp"
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/state.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
@@ -33,6 +34,7 @@ struct ServedPlugin {
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
+  const bh_state *state = nullptr;  // of a policy that offers it
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;

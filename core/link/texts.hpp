@@ -73,6 +73,19 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
+// The state of a policy. `link` is the number of the link that is part of the request numbers in
+// the state (PolicyServerStub). The strings point into the frame or belong to the sender.
+struct StateText {
+  std::uint32_t version = 0;
+  std::uint64_t link = 0;
+  std::string_view schema, bytes;
+};
+template <class Ar>
+void archive(Ar &ar, StateText &v) {
+  auto &[version, link, schema, bytes] = v;
+  ar(version, link, schema, bytes);
+}
+
 // The strings point into a bh_record, or into the frame that contains the record.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0, client_revision = 0,

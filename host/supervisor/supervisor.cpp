@@ -293,7 +293,6 @@ bool Supervisor::connect(Child &child) {
   if (child.replaces != nullptr) {
     frame.code = 1;
     frame.plugin = static_cast<std::uint32_t>(apply_number_);
-    frame.exchange = child.enforced.policy;
   }
   // If a frame cannot be sent, the process is not reading its frames, so it is killed and
   // restarted.
@@ -421,7 +420,10 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     notify_status();
     refuse_approvals();
-    if (apply_timer_ != 0) {
+    if (apply_timer_ != 0 && has_next_policy()) {
+      // The new processes may not have the states of the former ones.
+      reject("the endpoint process exited during the reload");
+    } else if (apply_timer_ != 0) {
       commit();
       finish_apply(fail(BH_E_UNAVAILABLE,
                         "the endpoint process exited during the reload and is being restarted with "

@@ -50,9 +50,10 @@ enum class ApplyMode : std::uint8_t {
   // The former profile, after a change was rejected, or a correction of a change that was applied.
   restore,
   // A profile with another file of one plugin. The process with the former file continues to
-  // receive calls until the new one is ready or, if both versions must not run at the same time,
-  // until the new one has been loaded and configured. If the new one fails, nothing is changed; if
-  // it fails after the former one was stopped, that one must be restored.
+  // receive calls until the new one is ready and, for a policy, has its state; or, if both versions
+  // must not run at the same time, until the new one has been loaded and configured. If the new one
+  // fails, nothing is changed; if it fails after the former one was stopped, that one must be
+  // restored.
   swap,
 };
 
@@ -105,8 +106,9 @@ class Supervisor {
   // endpoint applies its profile (see Host::apply).
   //
   // While a replaced process finishes its calls, its replacement may already run; see
-  // may_run_beside(). Changed policies are put into use together, when all of them are ready and
-  // the endpoint accepts its profile; until then, and if one of them fails, the former ones decide.
+  // may_run_beside(). Changed policies are put into use together, when all of them are ready, have
+  // the states of the former ones (bh.state/1), and the endpoint accepts its profile; until then,
+  // and if one of them fails, the former ones decide.
   // A policy that may not run beside its former process is restarted first; its requests are
   // rejected until it is ready.
   //
@@ -175,12 +177,13 @@ class Supervisor {
   void start_beside(Child &child, Slice next);
   std::string cannot_swap(const std::vector<Slice> &slices) const;
   bool has_candidate(const Child *former = nullptr) const;
+  bool has_next_policy() const;
   static Slice strict(Slice slice);
   void start_candidate(Child &child, Slice next);
   void end_trial(Child &candidate);
   void put_into_use(Child &candidate);
   void drop(Child &candidate, const std::string &reason);
-  void reject(const std::string &reason);
+  void reject(std::string reason);
   void commit();
   void use_endpoint_slice();
   void remove_ended();

@@ -186,6 +186,14 @@ bool Supervisor::has_candidate(const Child *former) const {
   });
 }
 
+// Returns true if there is a candidate with a policy. Its former process decides until the endpoint
+// has moved its state and has accepted the change.
+bool Supervisor::has_next_policy() const {
+  return std::any_of(children_.begin(), children_.end(), [](const auto &child) {
+    return child->replaces != nullptr && is_policy(child->slice);
+  });
+}
+
 // Returns the slice with all policies and swapped plugins required; see Child::strict.
 Slice Supervisor::strict(Slice slice) {
   for (SlicePlugin &plugin : slice.plugins) {
@@ -242,7 +250,7 @@ void Supervisor::put_into_use(Child &candidate) {
   const bool swapped = mode_ == ApplyMode::swap;
   log(LogLevel::info, candidate.slice.name,
       swapped ? "a new version of a plugin is in use" : "the policy has its new configuration");
-  if (swapped) join(candidate);  // otherwise, send_apply() has connected it
+  if (!is_policy(candidate.slice)) join(candidate);  // send_apply() has connected policies
   end(former, true);
   if (!candidate.running()) schedule(candidate);
 }
@@ -250,14 +258,18 @@ void Supervisor::put_into_use(Child &candidate) {
 // Called when the process of `candidate` has exited before it was put into use. No candidate is put
 // into use.
 void Supervisor::drop(Child &candidate, const std::string &reason) {
-  const std::string text =
-      (mode_ == ApplyMode::swap ? "the new version was not put into use: " : "") + reason;
-  log(LogLevel::warn, candidate.slice.name, text);
-  reject(text);
+  if (mode_ != ApplyMode::swap) log(LogLevel::warn, candidate.slice.name, reason);
+  reject(reason);
 }
 
 // Finishes the change without putting the candidates into use.
-void Supervisor::reject(const std::string &reason) {
+void Supervisor::reject(std::string reason) {
+  if (mode_ == ApplyMode::swap) {
+    reason = "the new version was not put into use: " + reason;
+    for (const auto &child : children_) {
+      if (child->replaces != nullptr) log(LogLevel::warn, child->slice.name, reason);
+    }
+  }
   for (const auto &child : children_) {
     child->awaited = false;
     Child *former = std::exchange(child->replaces, nullptr);
@@ -339,7 +351,13 @@ void Supervisor::send_apply() {
   Child &endpoint = *children_.front();
   if (stopping_ && endpoint.running()) return;
   if (endpoint.running() && !endpoint.ready) return;  // called again when it is ready or has exited
-  if (mode_ == ApplyMode::swap || !endpoint.running()) commit();
+  const bool moves = has_next_policy();
+  if (!endpoint.running() && moves) {
+    // The next endpoint process is started with the former profile, so that it can move the states.
+    if (stopping_) reject("the gateway is stopping");
+    return;
+  }
+  if (!moves && (mode_ == ApplyMode::swap || !endpoint.running())) commit();
   for (const auto &child : children_) {
     if (child->replaces == nullptr) continue;
     // If the former process has exited, it must not be restarted and connected after this one.
@@ -360,8 +378,11 @@ void Supervisor::send_apply() {
   endpoint.control->send(frame, to_bytes(Apply{next.profile, next.remote}));
   apply_timer_ = reactor_->timer_start(
       this, max_apply_ms, bh::callback(this, [](Supervisor &self) {
-        // A restarted endpoint has the new profile and the policies that belong to it.
-        if (self.has_candidate()) ::kill(self.children_.front()->pid, SIGKILL);
+        if (self.has_next_policy()) {
+          // It is not known which policies decide. A restarted endpoint has the former ones.
+          ::kill(self.children_.front()->pid, SIGKILL);
+          return self.reject("timed out waiting for the endpoint to confirm the new profile");
+        }
         self.commit();
         self.finish_apply(fail(BH_E_UNAVAILABLE,
                                "timed out waiting for the endpoint to confirm the new profile"));
