@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bulkhead/abi/ext/draft/state.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json.hpp"
@@ -315,6 +316,101 @@ void check_unknown_event(Trial *trial, const Subject &subject) {
   }
 }
 
+// An exported state, with copies of its texts.
+struct State {
+  bh_state_blob blob{};
+  std::string schema, bytes;
+
+  const bh_state_blob *get() {
+    blob.size = sizeof blob;
+    blob.schema = bh::str(schema);
+    blob.bytes = bh::str(bytes);
+    return &blob;
+  }
+};
+
+bool export_state(Trial *trial, Policy *policy, State *out) {
+  trial->step(Rule::moved_state, "export_state()");
+  const auto *table = policy->tested().ext<bh_state>(BH_EXT_STATE);
+  bh_error error = bh::make_error();
+  out->blob = {};
+  out->blob.size = sizeof out->blob;
+  const bh_status status = table->export_state(policy->self(), &out->blob, &error);
+  check_error(trial, Rule::moved_state, "export_state", status, error);
+  if (status != BH_OK) {
+    trial->violated(Rule::moved_state, "export_state fails: " + std::string(bh::text(error)));
+    return false;
+  }
+  const bh_state_blob &blob = out->blob;
+  if (blob.schema.n == 0 || blob.schema.n > BH_STATE_SCHEMA_BYTES ||
+      blob.bytes.n > BH_STATE_BYTES || blob.fd_count != 0) {
+    trial->violated(Rule::moved_state,
+                    "export_state returns no schema, descriptors, or a text above its limit");
+    return false;
+  }
+  out->schema = bh::view(blob.schema);
+  out->bytes = bh::view(blob.bytes);
+  return true;
+}
+
+bh_status import_state(Trial *trial, Policy *policy, State state, const std::string &what) {
+  trial->step(Rule::moved_state, "import_state() with " + what);
+  const auto *table = policy->tested().ext<bh_state>(BH_EXT_STATE);
+  bh_error error = bh::make_error();
+  const bh_status status = table->import_state(policy->self(), state.get(), &error);
+  check_error(trial, Rule::moved_state, "import_state", status, error);
+  return status;
+}
+
+void check_state(Trial *trial, const Subject &subject) {
+  Policy first(trial, subject, Rule::moved_state);
+  if (!first.ready()) return;
+  trial->checked(Rule::moved_state);
+  for (std::uint64_t exchange = 1; exchange <= 3 && first.has(BH_POLICY_DECIDES); ++exchange) {
+    first.decide(request(exchange), "decide() before export_state()");
+  }
+  State state, again;
+  if (!export_state(trial, &first, &state)) return;
+  Policy second(trial, subject, Rule::moved_state);
+  if (!second.ready()) return;
+  if (import_state(trial, &second, state, "the state of another instance") != BH_OK) {
+    trial->violated(Rule::moved_state, "import_state rejects the state of another instance");
+    return;
+  }
+  if (!export_state(trial, &second, &again)) return;
+  const auto same = [](const State &a, const State &b) {
+    return a.schema == b.schema && a.blob.version == b.blob.version;
+  };
+  if (!same(state, again)) {
+    trial->violated(Rule::moved_state, "the second instance exports another schema or version");
+  }
+  const auto must_reject = [&](const State &wrong, const std::string &what) {
+    if (import_state(trial, &second, wrong, what) >= 0) {
+      trial->violated(Rule::moved_state, "import_state accepts " + what);
+    }
+  };
+  State wrong = state;
+  wrong.schema = "no.such.schema";
+  must_reject(wrong, "an unknown schema");
+  wrong = state;
+  wrong.blob.version = ~0u;
+  must_reject(wrong, "an unknown version");
+  wrong = state;
+  wrong.blob.fd_count = 1;
+  must_reject(wrong, "descriptors");
+  // The check does not know which of these states are malformed. They must not cause a crash.
+  for (std::size_t n = 0; n < state.bytes.size() && n < 64; ++n) {
+    wrong = state;
+    wrong.bytes[n] = static_cast<char>(~wrong.bytes[n]);
+    import_state(trial, &second, wrong, "a changed byte");
+    wrong.bytes = state.bytes.substr(0, n);
+    import_state(trial, &second, wrong, "a truncated state");
+  }
+  wrong = state;
+  wrong.bytes.assign(BH_STATE_BYTES, '\xff');
+  import_state(trial, &second, wrong, "a large state");
+}
+
 constexpr std::array scenarios{
     Scenario{BH_EXT_POLICY, check_needs},
     Scenario{BH_EXT_POLICY, check_verdicts},
@@ -324,6 +420,7 @@ constexpr std::array scenarios{
     Scenario{BH_EXT_POLICY, check_reconfigure},
     Scenario{BH_EXT_POLICY, check_unknown_event},
     Scenario{BH_EXT_POLICY, check_stop_during_decisions, {Rule::pending_decisions}},
+    Scenario{BH_EXT_STATE, check_state},
 };
 
 }  // namespace

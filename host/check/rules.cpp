@@ -136,6 +136,8 @@ constexpr std::array rules{
     RuleText{Rule::stop_during_decisions,
              "pending decisions are reported after drain, and stop releases them",
              "report pending decisions after drain, and cancel their timers and jobs in stop"},
+    RuleText{Rule::moved_state, "another instance accepts the exported state, but no other state",
+             "import what export_state returns, and compare the schema and the version"},
 
     RuleText{Rule::telemetry_needs, "needs returns the same known bits each time",
              "return only BH_TELEMETRY_... bits, and do not change them until configure"},

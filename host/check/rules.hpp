@@ -71,6 +71,7 @@ enum class Rule : std::uint16_t {
   reconfigure = 506,
   unknown_event = 507,
   stop_during_decisions = 508,
+  moved_state = 509,
 
   // Telemetry.
   telemetry_needs = 601,

@@ -1,5 +1,6 @@
 /* A policy that allows each call. It observes results after some milliseconds. Violates a rule of
  * policies if it is built with -DBREAK=NUMBER. */
+#include "bulkhead/abi/ext/draft/state.h"
 #include "bulkhead/abi/ext/policy.h"
 
 #include "fixture.h"
@@ -137,6 +138,33 @@ static void cancel_all(instance *self) {
   }
 }
 
+/* The state is one byte. */
+static bh_status export_state(void *self_, bh_state_blob *out, bh_error *error) {
+  static char count = 7;
+  (void)self_;
+  if (BREAKS(509)) return refuse(error, BH_E_INTERNAL, "no state");
+  out->schema = text(BREAKS(5092) ? "" : "test.count");
+  out->version = 1;
+  out->bytes.p = &count;
+  out->bytes.n = BREAKS(5093) ? BH_STATE_BYTES + 1 : 1;
+  return BH_OK;
+}
+
+static bh_status import_state(void *self_, const bh_state_blob *blob, bh_error *error) {
+  (void)self_;
+  if (BREAKS(5094)) return refuse(error, BH_E_INVALID, "no state is accepted");
+  if (BREAKS(5095)) return BH_OK;
+  if (!equals(blob->schema, "test.count") || blob->version != 1 || blob->fd_count != 0) {
+    return refuse(error, BH_E_INVALID, "the state has an unknown format");
+  }
+  if (BREAKS(5096) && blob->bytes.n == 0) crash();
+  if (BREAKS(5097) && blob->bytes.n != 1) return BH_E_INVALID;
+  if (blob->bytes.n != 1) return refuse(error, BH_E_INVALID, "the state is malformed");
+  return BH_OK;
+}
+
+static const bh_state second_table = {sizeof(bh_state), 0, export_state, import_state};
+
 static void stop_work(instance *self) {
   if (!BREAKS(5082)) cancel_all(self);
 }
@@ -151,5 +179,6 @@ static const bh_policy table = {
     sizeof(bh_policy), 0, needs, decide, observe, filter, BREAKS(5012) ? NULL : reconfigure};
 
 #define EXTENSION BH_EXT_POLICY
+#define SECOND_EXTENSION BH_EXT_STATE
 #define HOST_EXTENSION BH_EXT_HOST_POLICY
 #include "lifecycle.h"

@@ -4,6 +4,7 @@
  *   EXTENSION       the ID of the extension that the plugin provides
  *   HOST_EXTENSION  the ID of the host's extension for this kind of plugin
  *   table           the plugin's table
+ *   SECOND_EXTENSION and second_table  another extension (optional)
  *   stop_work()     releases what the instance has acquired
  *   drain_work()    is called by drain() */
 
@@ -49,6 +50,9 @@ static void destroy(void *self) {
 
 static const void *get_ext(void *self, const char *id) {
   (void)self;
+#ifdef SECOND_EXTENSION
+  if (strcmp(id, SECOND_EXTENSION) == 0) return &second_table;
+#endif
   return strcmp(id, EXTENSION) == 0 ? &table : NULL;
 }
 
@@ -81,7 +85,11 @@ static bh_status init(const bh_host *host, bh_error *error) {
 static void deinit(void) {}
 
 static const bh_descriptor *descriptor(uint32_t i) {
+#ifdef SECOND_EXTENSION
+  static const char *const provides[] = {EXTENSION, SECOND_EXTENSION, NULL};
+#else
   static const char *const provides[] = {EXTENSION, NULL};
+#endif
   static const bh_descriptor value = {
       .size = sizeof(bh_descriptor), .id = PLUGIN_ID, .provides = provides};
   return i == 0 ? &value : NULL;
