@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "corporation/minisign.hpp"
 #include "profile/blake3.hpp"
 #include "profile/parse.hpp"
 #include "profile/revision.hpp"
+#include "signing/minisign.hpp"
 
 namespace bulkhead {
 namespace profiles {

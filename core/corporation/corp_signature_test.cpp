@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "corporation/signing_test_util.hpp"
 #include "profile/blake3.hpp"
 #include "profile/revision.hpp"
+#include "signing/signing_test_util.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

@@ -10,7 +10,7 @@
 #include "common/paths.hpp"
 #include "common/trusted_file.hpp"
 #include "corporation/corp_signature.hpp"
-#include "corporation/minisign.hpp"
+#include "signing/minisign.hpp"
 #include "sources/corp_revisions.hpp"
 
 namespace bulkhead::program {

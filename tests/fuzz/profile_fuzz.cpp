@@ -11,12 +11,12 @@
 #include <string_view>
 
 #include "corporation/corp_signature.hpp"
-#include "corporation/minisign.hpp"
 #include "formats/extends.hpp"
 #include "formats/import.hpp"
 #include "layers/load.hpp"
 #include "layers/project.hpp"
 #include "rapidjson/document.h"
+#include "signing/minisign.hpp"
 
 namespace {
 

@@ -29,6 +29,14 @@ struct MinisignKey {
 // invalid, if the text is too long, or if there are no keys or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
+// Returns the key's ID as minisign displays it: 16 uppercase hexadecimal digits. The owner of a key
+// can choose its ID, so the ID alone does not identify a key.
+std::string minisign_key_id(const MinisignKey &key);
+
+// Returns the ID of the key with which the signature claims to be made, without verifying it.
+// Returns BH_E_INVALID if the text is not a signature.
+Result<std::string> claimed_minisign_key_id(std::string_view signature);
+
 // Verifies that one of the keys signed `bytes`, and returns the trusted comment. Returns
 // BH_E_INVALID if the text is not a signature. Returns BH_E_DENIED if the signature is for other
 // bytes or was made with another key, or if the trusted comment was changed.

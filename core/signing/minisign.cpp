@@ -1,13 +1,15 @@
-#include "corporation/minisign.hpp"
+#include "signing/minisign.hpp"
 
 #include <sodium.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 
 #include "base/base64.hpp"
+#include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
 namespace {
@@ -72,6 +74,18 @@ bool parse(std::string_view text, Parts *out) {
           is_algorithm(out->signature.algorithm, "ED"));
 }
 
+std::string id_text(const std::uint8_t *id) {
+  // minisign displays the ID as a number whose first byte is the least significant.
+  const std::string reversed(std::make_reverse_iterator(id + 8), std::make_reverse_iterator(id));
+  std::string out = bh::hex(reversed);
+  for (char &c : out) c = c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
+  return out;
+}
+
+std::unexpected<Error> no_signature() {
+  return fail(BH_E_INVALID, "its .minisig file is not a minisign signature");
+}
+
 bool verifies(const std::uint8_t *signature, const void *bytes, std::size_t size,
               const MinisignKey &key) {
   return crypto_sign_verify_detached(signature, static_cast<const unsigned char *>(bytes), size,
@@ -115,12 +129,22 @@ Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text) {
   return out;
 }
 
+std::string minisign_key_id(const MinisignKey &key) {
+  return id_text(key.id.data());
+}
+
+Result<std::string> claimed_minisign_key_id(std::string_view signature) {
+  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "cannot initialize libsodium");
+  Parts parts;
+  if (!parse(signature, &parts)) return no_signature();
+  return id_text(parts.signature.id);
+}
+
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys) {
   if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "cannot initialize libsodium");
   Parts parts;
-  if (!parse(signature, &parts))
-    return fail(BH_E_INVALID, "its .minisig file is not a minisign signature");
+  if (!parse(signature, &parts)) return no_signature();
   const auto key = std::find_if(keys.begin(), keys.end(), [&](const MinisignKey &one) {
     return std::equal(one.id.begin(), one.id.end(), std::begin(parts.signature.id));
   });
