@@ -23,6 +23,7 @@
 #include "compartment/status_archive.hpp"
 #include "embed/policy_watch.hpp"
 #include "plugin/secrets.hpp"
+#include "plugin_base/load_options.hpp"
 #include "route/ledger.hpp"
 #include "sandbox/confine.hpp"
 #include "sandbox/server_groups.hpp"
@@ -122,6 +123,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
   }
   for (const auto &[name, library] : checked) {
+    // Landlock does not restrict memory files, and accepts no rules for them.
+    if (library.sealed) continue;
     wish.paths.push_back({{}, library.fd(), PathRule::Access::read});
   }
   for (const OwnedFd &fd : certificates) {
@@ -142,11 +145,13 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
     if (checked.contains(library_of(use))) return;
-    LoadOptions options;
-    options.dirs = slice.profile.plugin_dirs;
-    options.sha256 = digest_of(use);
-    if (auto library = Library::check(library_of(use), options)) {
+    auto library = Library::check(library_of(use), load_options(slice.profile, use));
+    if (library) {
       checked.emplace(library_of(use), std::move(*library));
+    } else if (library.error().code == BH_E_DENIED) {
+      // When the plugin is loaded, this process can no longer access the file, so the error then
+      // would not have the reason.
+      send_log(BH_LOG_WARN, use.id, library.error().text);
     }
   };
   for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);

@@ -89,6 +89,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   for (std::size_t i = 0; i < directives_.size(); ++i) reject_own_removals(i, layer);
   hold_servers(layer);
   hold_policies(layer);
+  hold_trust(layer);
 }
 
 // Rejects a directive that would remove values defined in the same file, because that must be a
@@ -261,6 +262,27 @@ void CorpLayer::hold_policies(const Node &layer) {
   };
   hold_section("policies", "only that profile can define policies");
   hold_section("services", "only that profile can define the services that policies use");
+}
+
+// Prevents other layers from weakening the corporation's requirements for plugins. The keys are
+// also held if the corporation only requires signatures: a user's own key would make them
+// meaningless. Revocations need no hold, because keep_revocations() joins those of all layers.
+void CorpLayer::hold_trust(const Node &layer) {
+  for (const Member &section : layer.members) {
+    if (section.name != "plugin_trust" || section.value.kind != Kind::table) continue;
+    const Node *required = section.value.find("require_signatures");
+    const Node *keys = section.value.find("trusted_keys");
+    const auto hold_key = [&](const char *key) {
+      holds_.push_back({{"plugin_trust", key},
+                        false,
+                        true,
+                        false,
+                        "the corporation's profile defines it (" + where(section.place) + ")",
+                        section.place});
+    };
+    if (required != nullptr) hold_key("require_signatures");
+    if (required != nullptr || keys != nullptr) hold_key("trusted_keys");
+  }
 }
 
 // ---- higher layers ------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ class CorpLayer {
   void hold(const Directive &directive);
   void hold_servers(const Node &layer);
   void hold_policies(const Node &layer);
+  void hold_trust(const Node &layer);
   std::string where(const Place &place) const;
   void reject(const Hold &held, std::vector<Touch> &touches, bool tolerant);
   void keep_values(const Hold &held, Node &layer, const Node &below);

@@ -287,6 +287,49 @@ TEST_CASE("the corporation's plugin folders are searched before those of other l
            "plugin_dirs = [\"q\"]\n") == List{"/only"});
 }
 
+TEST_CASE("other layers cannot weaken the corporation's requirements for plugins") {
+  const std::string ours = "RWRn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC";
+  const std::string theirs = "RWTK6UxCx1h7lO6LhrQ6FOGv0S9HleIjapLwfrFkKrXKYuOCGyo4FlxQ";
+  const std::string mine =
+      "[plugin_trust]\ntrusted_keys = [\"" + theirs + "\"]\nrequire_signatures = false\n";
+  using List = std::vector<std::string>;
+  const auto trust = [&](const std::string &above, const std::string &below) {
+    return good({base, corp(above), file(below)});
+  };
+  Profile both =
+      trust("[plugin_trust]\ntrusted_keys = [\"" + ours + "\"]\nrequire_signatures = true\n", mine);
+  CHECK(both.plugin_trust.trusted_keys == List{ours});
+  CHECK(both.plugin_trust.require_signatures);
+  REQUIRE(both.notes.size() == 2);
+  CHECK(has(both.notes[0] + both.notes[1],
+            "plugin_trust.trusted_keys is skipped: the corporation's profile defines it"));
+  // Only one of the keys is given.
+  Profile required = trust("[plugin_trust]\nrequire_signatures = true\n", mine);
+  CHECK(required.plugin_trust.require_signatures);
+  CHECK(required.plugin_trust.trusted_keys.empty());
+  Profile keys = trust("[plugin_trust]\ntrusted_keys = [\"" + ours + "\"]\n",
+                       "[plugin_trust]\nrequire_signatures = true\ntrusted_keys = []\n");
+  CHECK(keys.plugin_trust.require_signatures);
+  CHECK(keys.plugin_trust.trusted_keys == List{ours});
+  // Without requirements of the corporation, a user's keys apply.
+  CHECK(trust("", mine).plugin_trust.trusted_keys == List{theirs});
+  CHECK(has(all(bad({base, corp(directive("lock", "plugin_trust")), file(mine)})),
+            "plugin_trust: the corporation's profile locks"));
+}
+
+TEST_CASE("the revocations of all layers apply") {
+  const std::string a(64, 'a'), b(64, 'b');
+  const Profile profile =
+      good({base,
+            corp("[plugin_trust]\nrevoked_keys = [\"B74A6598CEDFE167\"]\nrevoked_digests = [\"" +
+                 a + "\"]\n"),
+            file("[plugin_trust]\nrevoked_keys = []\nrevoked_digests = [\"" + b + "\", \"" + a +
+                 "\"]\n")});
+  using List = std::vector<std::string>;
+  CHECK(profile.plugin_trust.revoked_keys == List{"B74A6598CEDFE167"});
+  CHECK(profile.plugin_trust.revoked_digests == List{a, b});
+}
+
 TEST_CASE("forbidden values are removed, and setting them is an error") {
   const ProfileLayer no = corp(directive("forbid", "mcpServers.shell", "reason = \"no shells\"") +
                                directive("forbid", "tools.files"));

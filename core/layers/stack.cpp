@@ -7,6 +7,7 @@
 #include "formats/detected.hpp"
 #include "layers/canonical.hpp"
 #include "profile/parse.hpp"
+#include "profile/settings.hpp"
 
 namespace bulkhead::profiles {
 
@@ -167,6 +168,7 @@ void LayerStack::add(std::size_t index) {
   }
   if (layer.detected) screen_detected(tree, root, listen_addresses_, diagnostics_);
   collect_rules(tree, number, &rules);
+  keep_revocations(root, &tree);
   merge_layer(root, std::move(tree));
 }
 

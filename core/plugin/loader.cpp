@@ -15,7 +15,10 @@
 
 #include "plugin/mapping.hpp"
 #include "plugin/plugin_file.hpp"
+#include "plugin/plugin_signature.hpp"
+#include "plugin/sealed_copy.hpp"
 #include "plugin/text.hpp"
+#include "signing/minisign.hpp"
 
 namespace bulkhead {
 namespace {
@@ -29,6 +32,7 @@ struct Attempt {
   std::string plugin;
   OwnedFd fd;  // the plugin's file; empty for a linked-in plugin
   struct stat status{};
+  std::string sealed_sha256;  // set if `fd` is a sealed copy with this digest
   bh_plugin_entry_fn entry_fn = nullptr;
   std::string host_name, host_version;
   bh_host host{};
@@ -85,7 +89,7 @@ bool enter(Attempt &a, Phase phase) {
 // Runs the plugin's code. Any step may hang.
 std::optional<Error> run_steps(Attempt &a) {
   if (a.fd.get() >= 0) {
-    const auto fn = map_library(std::move(a.fd), a.status);
+    const auto fn = map_library(std::move(a.fd), a.status, a.sealed_sha256);
     if (!fn) return fn.error();
     a.entry_fn = *fn;
   }
@@ -153,8 +157,8 @@ Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms
   }
   a->abandoned = true;
   static constexpr const char *steps[] = {"its static constructors", "its entry function", "init"};
-  std::string text = std::string("did not return from ") + steps[static_cast<int>(a->phase)] +
-                     " within " + std::to_string(timeout_ms) + " ms";
+  std::string text = std::string(hang_words) + steps[static_cast<int>(a->phase)] + " within " +
+                     std::to_string(timeout_ms) + " ms";
   if (a->phase == Phase::constructors) {
     set_stuck(a->plugin);
     text += "; it holds the dynamic linker's lock, so this process cannot load further plugins";
@@ -172,6 +176,7 @@ std::unexpected<Error> about(const std::string &plugin, const std::string &path,
 
 struct Place {
   std::string name, folder;
+  std::string above = {};  // set if `folder` is the plugin's own folder in this plugin folder
   std::string path() const { return folder + "/" + name + ".so"; }
 };
 
@@ -195,11 +200,12 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   }
   std::string looked;
   for (const std::string &dir : options.dirs) {
-    Place place{plugin, dir};
-    struct stat status{};
-    // lstat() is used so that symbolic links are found, too. They are then rejected with an error
-    // instead of being skipped.
-    if (::lstat(place.path().c_str(), &status) == 0) return place;
+    for (Place place : {Place{plugin, dir}, Place{plugin, dir + "/" + plugin, dir}}) {
+      struct stat status{};
+      // lstat() is used so that symbolic links are found, too. They are then rejected with an error
+      // instead of being skipped.
+      if (::lstat(place.path().c_str(), &status) == 0) return place;
+    }
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
   return fail(BH_E_NOT_FOUND,
@@ -229,36 +235,119 @@ Result<void> check_exports(const std::vector<std::string> &exports) {
                             "); rebuild it with SDK 0.x");
 }
 
-Result<void> check_digest(int fd, std::string wanted) {
+Result<void> check_digest(const std::string &digest, std::string wanted) {
   if (wanted.empty()) return {};
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c; });
-  const auto digest = sha256_of(fd);
-  if (!digest) return std::unexpected(digest.error());
-  if (*digest == wanted) return {};
-  return fail(BH_E_DENIED, "does not match the pinned sha256: the file has " + *digest +
+  if (digest == wanted) return {};
+  return fail(BH_E_DENIED, "does not match the pinned sha256: the file has " + digest +
                                ", the profile has " + bh::one_line(wanted, 64));
+}
+
+// Returns true if the open folder is the one in which the program's own plugins are installed.
+bool is_program_folder(int folder_fd, const std::string &program_dir) {
+  struct stat folder{}, own{};
+  return !program_dir.empty() && ::fstat(folder_fd, &folder) == 0 &&
+         ::stat(program_dir.c_str(), &own) == 0 && folder.st_dev == own.st_dev &&
+         folder.st_ino == own.st_ino;
+}
+
+// Opens the folder that contains the library. A folder that others can write to is rejected: they
+// could replace the plugin's own folder in it.
+Result<OwnedFd> open_folder(const Place &place) {
+  if (!place.above.empty()) {
+    const auto above = open_trusted_folder(place.above);
+    if (!above) return std::unexpected(above.error());
+  }
+  return open_trusted_folder(place.folder);
+}
+
+// Reads the signature file, if there is one.
+Result<std::optional<std::string>> read_signature(int folder_fd, const Place &place,
+                                                  const std::string &file) {
+  std::string folder = place.folder, name = place.name + ".so" + std::string(signature_suffix);
+  OwnedFd other;
+  if (!file.empty()) {
+    const std::filesystem::path path(file);
+    folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    name = path.filename().string();
+    auto opened = open_trusted_folder(folder);
+    if (!opened) return std::unexpected(opened.error());
+    other = std::move(*opened);
+  }
+  struct stat status{};
+  const auto fd = open_trusted_file(other ? other.get() : folder_fd, folder, name, &status);
+  if (!fd && fd.error().code == BH_E_NOT_FOUND && file.empty()) return std::nullopt;
+  if (!fd) return std::unexpected(fd.error());
+  auto text = read_bounded(fd->get(), folder + "/" + name, kMinisignBytes);
+  if (!text) return std::unexpected(text.error());
+  return std::optional<std::string>(std::move(*text));
+}
+
+// Replaces the file by a sealed copy, and verifies this copy.
+Result<void> seal_and_verify(int folder_fd, const Place &place, const LoadOptions &options,
+                             CheckedLibrary *checked) {
+  const bool in_place = options.is_program_copy || checked->trusted_by_place;
+  const PluginTrust &trust = options.trust;
+  std::optional<std::string> signature;
+  if (!in_place) {
+    auto read = read_signature(folder_fd, place, options.signature_file);
+    if (!read) return std::unexpected(read.error());
+    signature = std::move(*read);
+  }
+  const bool digests = !trust.revoked_digests.empty() || !trust.quarantined.empty();
+  if (in_place && options.sha256.empty()) {
+    // A user who can change the file can also change the program, so it needs no sealed copy.
+    if (trust.revoked_digests.empty()) return {};
+    const auto digest = sha256_of(checked->fd());
+    if (!digest) return std::unexpected(digest.error());
+    return check_revoked(*digest, trust);
+  }
+  if (options.sha256.empty() && !digests && !signature && !trust.require_signatures) return {};
+  auto copy = sealed_copy(checked->fd());
+  if (!copy) return std::unexpected(copy.error());
+  const auto digest = sha256_of(copy->get());
+  if (!digest) return std::unexpected(digest.error());
+  checked->file = std::move(*copy);
+  checked->sealed = true;
+  checked->sha256 = *digest;
+  if (auto ok = check_digest(*digest, options.sha256); !ok) return ok;
+  if (auto ok = check_revoked(*digest, trust); !ok) return ok;
+  if (in_place) return {};
+  if (auto ok = check_quarantine(*digest, trust); !ok) return ok;
+  const auto bytes = FileView::of(checked->fd());
+  if (!bytes) return std::unexpected(bytes.error());
+  auto signer = verify_plugin(checked->manifest, bytes->text(), signature, trust);
+  if (!signer) return std::unexpected(signer.error());
+  checked->signer = std::move(*signer);
+  if (!checked->signer.empty()) checked->signature = std::move(*signature);
+  return {};
 }
 
 // Performs all checks that do not run the plugin's code.
 Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &options) {
   CheckedLibrary checked;
   checked.path = place.path();
-  const auto folder = open_trusted_folder(place.folder);
+  const auto folder = open_folder(place);
   if (!folder) return std::unexpected(folder.error());
   auto file = open_trusted_file(folder->get(), place.folder, place.name + ".so", &checked.status);
   if (!file) return std::unexpected(file.error());
-  auto read = read_manifest(place.folder + "/" + place.name + ".plugin.toml");
+  checked.file = std::move(*file);
+  checked.trusted_by_place = is_program_folder(folder->get(), options.trust.program_dir);
+  auto read = read_manifest_in(folder->get(), place.folder, place.name + ".plugin.toml");
   if (!read) return fail(read.error().code, "its manifest is invalid: " + read.error().text);
   checked.manifest = std::move(*read);
   if (auto ok = check_manifest(checked.manifest, place); !ok) return std::unexpected(ok.error());
-  const auto size = static_cast<std::uint64_t>(checked.status.st_size);
-  if (auto ok = check_elf(file->get(), size); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_digest(file->get(), options.sha256); !ok) return std::unexpected(ok.error());
-  const auto exports = read_exports(file->get());
+  if (auto ok = seal_and_verify(folder->get(), place, options, &checked); !ok)
+    return std::unexpected(ok.error());
+  struct stat status{};
+  if (::fstat(checked.fd(), &status) != 0)
+    return fail(BH_E_IO, std::string("cannot be read: ") + bh::error_name(errno));
+  if (auto ok = check_elf(checked.fd(), static_cast<std::uint64_t>(status.st_size)); !ok)
+    return std::unexpected(ok.error());
+  const auto exports = read_exports(checked.fd());
   if (!exports) return std::unexpected(exports.error());
   if (auto ok = check_exports(*exports); !ok) return std::unexpected(ok.error());
-  checked.file = std::move(*file);
   return checked;
 }
 
@@ -307,6 +396,7 @@ struct LibraryMaker {
     a->plugin = checked.manifest.id;
     a->fd = std::move(checked.file);
     a->status = checked.status;
+    if (checked.sealed) a->sealed_sha256 = checked.sha256;
     give_host(*a, host);
     if (auto ok = attempt(a, options.init_timeout_ms); !ok) return std::unexpected(ok.error());
     auto library = make(a, checked.manifest.id);
@@ -317,6 +407,11 @@ struct LibraryMaker {
       return fail(BH_E_INVALID, "its manifest declares that it provides " +
                                     joined(checked.manifest.provides) + ", but its code declares " +
                                     joined(made.description_.provides));
+    }
+    const std::string &version = made.description_.version;
+    if (!checked.signer.empty() && !version.empty() && version != checked.manifest.version) {
+      return fail(BH_E_INVALID, "its signed manifest has the version " + checked.manifest.version +
+                                    ", but its code has the version " + bh::one_line(version, 64));
     }
     made.manifest_ = std::move(checked.manifest);
     return library;
@@ -335,8 +430,12 @@ struct LibraryMaker {
     if (!library) return library;
     Library &made = **library;
     const PluginDescription &d = made.description_;
-    made.manifest_ = {d.id,      d.version, d.name, a->entry->abi_major, a->entry->abi_minor_needed,
-                      d.provides};
+    made.manifest_.id = d.id;
+    made.manifest_.version = d.version;
+    made.manifest_.description = d.name;
+    made.manifest_.abi_major = a->entry->abi_major;
+    made.manifest_.abi_minor_needed = a->entry->abi_minor_needed;
+    made.manifest_.provides = d.provides;
     return library;
   }
 };
@@ -385,7 +484,17 @@ Result<std::shared_ptr<Library>> Library::from_entry(const std::string &plugin,
 Result<CheckedLibrary> duplicate(const CheckedLibrary &checked) {
   OwnedFd fd(::fcntl(checked.fd(), F_DUPFD_CLOEXEC, 3));
   if (!fd) return fail(BH_E_LIMIT, checked.path + ": no file descriptor is available");
-  return CheckedLibrary{checked.manifest, checked.path, std::move(fd), checked.status};
+  CheckedLibrary out;
+  out.manifest = checked.manifest;
+  out.path = checked.path;
+  out.file = std::move(fd);
+  out.status = checked.status;
+  out.sealed = checked.sealed;
+  out.sha256 = checked.sha256;
+  out.signer = checked.signer;
+  out.signature = checked.signature;
+  out.trusted_by_place = checked.trusted_by_place;
+  return out;
 }
 
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,

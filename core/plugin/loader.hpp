@@ -2,8 +2,10 @@
 //
 // Each library file is opened only once, and the file that is mapped is the one that was verified.
 // Files that are symbolic links or that other users can write are rejected. The manifest and the
-// exported names are read before any of the library's code runs. Loading and init run on a helper
-// thread. If they exceed a time limit, the plugin is reported, and the host continues.
+// exported names are read before any of the library's code runs. If a digest or a signature must be
+// verified, the library is first copied to sealed memory, and this copy is verified and mapped.
+// Loading and init run on a helper thread. If they exceed a time limit, the plugin is reported, and
+// the host continues.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "base/owned_fd.hpp"
+#include "base/plugin_trust.hpp"
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
 #include "plugin/entry_check.hpp"
@@ -28,13 +31,24 @@ struct Manifest {
   std::uint32_t abi_major = 0, abi_minor_needed = 0;
   std::vector<std::string> provides;
   bool exclusive = false;  // only one process at a time can use the plugin's resources
+  std::string sha256;      // of the manifest's text, in lowercase hexadecimal
 };
 Result<Manifest> read_manifest(const std::string &path);
+// Reads the manifest `name` in an open folder. `folder` is the folder's path, for messages.
+Result<Manifest> read_manifest_in(int folder_fd, const std::string &folder,
+                                  const std::string &name);
 
 struct LoadOptions {
-  std::vector<std::string> dirs;          // searched in this order for NAME.so
+  // Searched in this order for NAME.so, and then for NAME/NAME.so.
+  std::vector<std::string> dirs;
   std::uint64_t init_timeout_ms = 5'000;  // total for static constructors, entry and init
   std::string sha256;                     // required SHA-256 in hexadecimal; empty: any
+  PluginTrust trust;                      // which libraries may be loaded
+  // The file of the library's signature; empty: the library's path with ".minisig" appended.
+  std::string signature_file;
+  // True for the program's own copy of a plugin that was installed with the program: the copy needs
+  // no signature either.
+  bool is_program_copy = false;
 };
 
 // A library file that was opened and verified but not mapped. This allows a process to verify its
@@ -44,8 +58,13 @@ struct LoadOptions {
 struct CheckedLibrary {
   Manifest manifest;
   std::string path;
-  OwnedFd file;
-  struct stat status{};
+  OwnedFd file;          // if `sealed` is true, a sealed copy of the library in memory
+  struct stat status{};  // of the library, not of its copy
+  bool sealed = false;
+  std::string sha256;             // of the library; set if `sealed` is true
+  std::string signer;             // the ID of the key that signed it; empty: not signed
+  std::string signature;          // the content of its signature file, if `signer` is set
+  bool trusted_by_place = false;  // installed with the program
 
   int fd() const noexcept { return file.get(); }
 };
@@ -71,7 +90,7 @@ class Library {
   // Errors contain the names of the plugin and the file:
   // - BH_E_NOT_FOUND: the file or its manifest does not exist.
   // - BH_E_DENIED: other users can change the file, its manifest or its folder, a file is a
-  //   symbolic link, or the digest is different.
+  //   symbolic link, the digest is different, or `trust` rejects the library.
   // - BH_E_INVALID: the file is damaged or is not a plugin, or its manifest is invalid or wrong.
   // - BH_E_ABI: the ABI version is incompatible.
   // - BH_E_TIMEOUT: the plugin's code did not return. Its thread is abandoned, and its file stays
@@ -82,8 +101,8 @@ class Library {
   // Must be called on the control thread. Waits at most init_timeout_ms for the plugin's code.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
-  // The two steps of load(). check() uses `dirs` and `sha256`, and does not run the plugin's code.
-  // load() with a CheckedLibrary uses `init_timeout_ms`.
+  // The two steps of load(). check() uses all options except `init_timeout_ms`, and does not
+  // run the plugin's code. load() with a CheckedLibrary uses only `init_timeout_ms`.
   static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
   static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
@@ -112,6 +131,10 @@ class Library {
   std::string path_;
   std::shared_ptr<void> init_host_;  // the bh_host passed to init, which plugins may keep
 };
+
+// The text of BH_E_TIMEOUT from load() contains this. Plugins also return BH_E_TIMEOUT, for other
+// reasons.
+inline constexpr std::string_view hang_words = "did not return from ";
 
 // Loads a plugin from `checked` if the map contains it, and otherwise from the plugin folders.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,

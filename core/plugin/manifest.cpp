@@ -1,11 +1,7 @@
 // Parses NAME.plugin.toml, which describes a library and is read before any of the library's code
 // runs.
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "bulkhead/cpp/text.hpp"
@@ -23,19 +19,6 @@ constexpr std::string_view suffix = ".plugin.toml";
 
 std::unexpected<Error> bad(const std::string &path, const std::string &what) {
   return fail(BH_E_INVALID, path + ": " + what);
-}
-
-Result<std::string> read_all(int fd, const std::string &path) {
-  std::string text;
-  char piece[4096];
-  for (;;) {
-    const ssize_t n = ::read(fd, piece, sizeof piece);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(BH_E_IO, path + ": " + bh::error_name(errno));
-    if (n == 0) return text;
-    text.append(piece, static_cast<std::size_t>(n));
-    if (text.size() > max_manifest_bytes) return bad(path, "is larger than 64 KiB");
-  }
 }
 
 // Reads a string, or an integer from 0 to 2^32-1. Returns false if the key is missing, or its value
@@ -96,21 +79,29 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
 
 }  // namespace
 
+Result<Manifest> read_manifest_in(int folder_fd, const std::string &folder,
+                                  const std::string &name) {
+  const std::string path = folder + "/" + name;
+  struct stat status{};
+  const auto fd = open_trusted_file(folder_fd, folder, name, &status);
+  if (!fd) return std::unexpected(fd.error());
+  const auto text = read_bounded(fd->get(), path, max_manifest_bytes);
+  if (!text) return std::unexpected(text.error());
+  try {
+    auto manifest = parse(path, *text);
+    if (manifest) manifest->sha256 = sha256_of_text(*text);
+    return manifest;
+  } catch (const profiles::UnexpectedToml &) {
+    return bad(path, "is not valid TOML");
+  }
+}
+
 Result<Manifest> read_manifest(const std::string &path) {
   const std::filesystem::path split(path);
   const std::string folder = split.has_parent_path() ? split.parent_path().string() : ".";
   const auto folder_fd = open_trusted_folder(folder);
   if (!folder_fd) return std::unexpected(folder_fd.error());
-  struct stat status{};
-  const auto fd = open_trusted_file(folder_fd->get(), folder, split.filename().string(), &status);
-  if (!fd) return std::unexpected(fd.error());
-  const auto text = read_all(fd->get(), path);
-  if (!text) return std::unexpected(text.error());
-  try {
-    return parse(path, *text);
-  } catch (const profiles::UnexpectedToml &) {
-    return bad(path, "is not valid TOML");
-  }
+  return read_manifest_in(folder_fd->get(), folder, split.filename().string());
 }
 
 FoundPlugin describe_plugin(const std::string &path) {
@@ -139,14 +130,17 @@ std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs) {
     std::vector<std::string> names;
     std::error_code ec;
     for (std::filesystem::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
-      std::string name = it->path().filename().string();
-      if (name.size() > suffix.size() && name.ends_with(suffix)) names.push_back(std::move(name));
+      const std::string name = it->path().filename().string();
+      std::error_code unknown;
+      if (name.size() > suffix.size() && name.ends_with(suffix))
+        names.push_back(name.substr(0, name.size() - suffix.size()));
+      else if (is_plain_name(name) &&
+               std::filesystem::exists(it->path() / (name + std::string(suffix)), unknown))
+        names.push_back(name + "/" + name);
     }
     std::sort(names.begin(), names.end());
-    for (const std::string &name : names) {
-      const std::string stem = name.substr(0, name.size() - suffix.size());
-      found.push_back(describe_plugin(dir + "/" + stem + ".so"));
-    }
+    for (const std::string &name : names)
+      found.push_back(describe_plugin(dir + "/" + name + ".so"));
   }
   return found;
 }

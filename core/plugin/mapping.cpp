@@ -18,6 +18,7 @@ struct Mapped {
   ino_t inode;
   off_t size;
   timespec modified;
+  std::string sealed_sha256;
   OwnedFd fd;
   boost::dll::shared_library library;
 };
@@ -70,11 +71,14 @@ void leave_without_linker(int status, void *) {
 
 }  // namespace
 
-Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status) {
+Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status,
+                                       const std::string &sealed_sha256) {
   Registry &r = registry();
   {
     const std::lock_guard lock(r.mutex);
     for (const auto &m : r.mapped) {
+      if (m->sealed_sha256 != sealed_sha256) continue;
+      if (!sealed_sha256.empty()) return entry_of(m->library);
       if (m->device != status.st_dev || m->inode != status.st_ino) continue;
       if (m->size != status.st_size || !same_time(m->modified, status.st_mtim)) {
         return fail(BH_E_INVALID,
@@ -90,6 +94,7 @@ Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status) {
   mapped->inode = status.st_ino;
   mapped->size = status.st_size;
   mapped->modified = status.st_mtim;
+  mapped->sealed_sha256 = sealed_sha256;
   try {
     using boost::dll::load_mode::rtld_local;
     using boost::dll::load_mode::rtld_now;

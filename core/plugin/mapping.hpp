@@ -19,7 +19,11 @@ namespace bulkhead {
 // the library's static constructors, which may be slow or hang. Returns BH_E_INVALID if the file
 // has been changed since it was mapped. Error messages begin with a verb, because the caller
 // prepends the plugin's name.
-Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
+//
+// If `sealed_sha256` is set, `fd` is a sealed copy with this digest. Two copies with the same
+// digest share one mapping, and a copy never shares a mapping with a file that could be changed.
+Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status,
+                                       const std::string &sealed_sha256 = {});
 
 // Stores the name of a plugin whose static constructor hangs. Such a constructor holds a lock in
 // the dynamic linker, so no other library can be mapped, and a normal exit() would block.

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sodium/crypto_hash_sha256.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -182,6 +183,41 @@ Result<std::string> sha256_of(int fd) {
   std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
   crypto_hash_sha256_final(&state, digest.data());
   return bh::hex({reinterpret_cast<const char *>(digest.data()), digest.size()});
+}
+
+std::string sha256_of_text(std::string_view text) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char *>(text.data()),
+                     text.size());
+  return bh::hex({reinterpret_cast<const char *>(digest.data()), digest.size()});
+}
+
+Result<std::string> read_bounded(int fd, const std::string &path, std::size_t most) {
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t n = ::read(fd, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error(path, errno);
+    if (n == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(n));
+    if (text.size() > most)
+      return fail(BH_E_INVALID, path + ": is larger than " + std::to_string(most / 1024) + " KiB");
+  }
+}
+
+Result<FileView> FileView::of(int fd) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return io_error("cannot read it", errno);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return FileView({});
+  const void *bytes = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (bytes == MAP_FAILED) return io_error("cannot map it", errno);
+  return FileView({static_cast<const char *>(bytes), size});
+}
+
+FileView::~FileView() {
+  if (!text_.empty()) ::munmap(const_cast<char *>(text_.data()), text_.size());
 }
 
 }  // namespace bulkhead

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.hpp"
@@ -38,5 +39,24 @@ Result<std::string> read_section(int fd, std::string_view name, std::size_t most
 
 // Returns the SHA-256 of the file in lowercase hexadecimal.
 Result<std::string> sha256_of(int fd);
+std::string sha256_of_text(std::string_view text);
+
+// Reads the rest of the file. Returns BH_E_INVALID if it has more than `most` bytes. `path` is for
+// messages.
+Result<std::string> read_bounded(int fd, const std::string &path, std::size_t most);
+
+// Maps a sealed file for reading.
+class FileView {
+ public:
+  static Result<FileView> of(int fd);
+  FileView(FileView &&other) noexcept : text_(std::exchange(other.text_, {})) {}
+  FileView &operator=(FileView &&) = delete;
+  ~FileView();
+  std::string_view text() const noexcept { return text_; }
+
+ private:
+  explicit FileView(std::string_view text) : text_(text) {}
+  std::string_view text_;
+};
 
 }  // namespace bulkhead

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugin_base/load_options.hpp"
 #include "profile/protected_paths.hpp"
 
 namespace bulkhead {
@@ -62,10 +63,7 @@ void PluginRuntime::protect_files() {
 }
 
 Result<std::unique_ptr<Instance>> PluginRuntime::create(PluginPart &part) {
-  LoadOptions load;
-  load.dirs = profile_.plugin_dirs;
-  load.init_timeout_ms = profile_.limits.plugin_init_ms;
-  load.sha256 = digest_of(part.use);
+  const LoadOptions load = load_options(profile_, part.use);
   const auto &linked = options_.static_plugins;
   const auto entry = std::find_if(linked.begin(), linked.end(), [&](const auto &plugin) {
     return plugin.first == part.use.plugin;

@@ -113,8 +113,15 @@ void archive(Ar &ar, Limits &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginFile &v) {
-  auto &[mark, exclusive, path, sha256, change] = v;
-  ar(mark, exclusive, path, sha256, change);
+  auto &[mark, exclusive, path, sha256, change, is_program_copy] = v;
+  ar(mark, exclusive, path, sha256, change, is_program_copy);
+}
+
+template <class Ar>
+void archive(Ar &ar, PluginTrust &v) {
+  auto &[trusted_keys, require_signatures, revoked_keys, revoked_digests, quarantined,
+         program_dir] = v;
+  ar(trusted_keys, require_signatures, revoked_keys, revoked_digests, quarantined, program_dir);
 }
 
 template <class Ar>
@@ -150,13 +157,13 @@ void archive(Ar &ar, PolicyMark &v) {
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, connector_files,
-         plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
-         metrics_listen, unknown_params, state_dir, own_paths, programs, fixed_own_paths,
-         fixed_programs, left_paths, protected_folders, notes, server_holds, pinned, policy_mark,
-         shown] = v;
+         plugin_dirs, plugin_trust, naming, expose, limits, isolation, approval, pins, identity,
+         server_name, metrics_listen, unknown_params, state_dir, own_paths, programs,
+         fixed_own_paths, fixed_programs, left_paths, protected_folders, notes, server_holds,
+         pinned, policy_mark, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, connector_files,
-     plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
-     metrics_listen, unknown_params, state_dir, own_paths, programs, fixed_own_paths,
+     plugin_dirs, plugin_trust, naming, expose, limits, isolation, approval, pins, identity,
+     server_name, metrics_listen, unknown_params, state_dir, own_paths, programs, fixed_own_paths,
      fixed_programs, left_paths, protected_folders, notes, server_holds, pinned, policy_mark,
      shown);
 }

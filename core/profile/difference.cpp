@@ -241,6 +241,11 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
   note(was.expose == is.expose, "expose");
   note(was.approval == is.approval, "approval");
   note(was.pins == is.pins, "pins");
+  const PluginTrust &trusted = was.plugin_trust, &trusts = is.plugin_trust;
+  note(trusted.trusted_keys == trusts.trusted_keys, "plugin_trust.trusted_keys");
+  note(trusted.require_signatures == trusts.require_signatures, "plugin_trust.require_signatures");
+  note(trusted.revoked_keys == trusts.revoked_keys, "plugin_trust.revoked_keys");
+  note(trusted.revoked_digests == trusts.revoked_digests, "plugin_trust.revoked_digests");
   note(was.server_name == is.server_name, "gateway.name");
   note(was.unknown_params == is.unknown_params, "gateway.unknown_params");
   for (const profiles::Key<Limits> &key : profiles::limit_keys()) {

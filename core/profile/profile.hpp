@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/plugin_trust.hpp"
 #include "profile/kept_lists.hpp"
 #include "profile/pins.hpp"
 
@@ -214,6 +215,9 @@ struct PluginFile {
   // profile's, and its SHA-256 in hex.
   std::string path = {}, sha256 = {};
   std::string change = {};  // describes the swap for the records; comparison ignores it
+  // True if `path` is a copy of a plugin that was installed with the program. Comparison ignores
+  // it.
+  bool is_program_copy = false;
   bool operator==(const PluginFile &other) const noexcept {
     return mark == other.mark && path == other.path;
   }
@@ -307,6 +311,7 @@ struct Profile {
   std::map<std::string, std::string> connectors;      // plugin name or path by server type
   std::map<std::string, PluginFile> connector_files;  // plugin file by server type
   std::vector<std::string> plugin_dirs;
+  PluginTrust plugin_trust;
   Naming naming;
   Expose expose;
   Limits limits;

@@ -93,6 +93,11 @@ const std::map<std::string, Values> &values() {
         {"subscribe", "false"}}},
       {"isolation", {{"mode", "\"require\""}}},
       {"approval", {{"elicitation", "true"}, {"api", "true"}}},
+      {"plugin_trust",
+       {{"trusted_keys", "[\"RWRn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\"]"},
+        {"require_signatures", "true"},
+        {"revoked_keys", "[\"B74A6598CEDFE167\"]"},
+        {"revoked_digests", "[\"" + std::string(64, 'a') + "\"]"}}},
       {"pins", {{"mode", "\"enforce\""}, {"new_tools", "\"accept\""}}}};
   return all;
 }

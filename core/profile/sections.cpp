@@ -100,6 +100,7 @@ constexpr Section kSections[] = {
     {"services"},
     {"connectors", read_connectors},
     {"plugin_dirs", read_plugin_dirs},
+    {"plugin_trust", read_plugin_trust},
     {"state_dir", read_state_dir},
     {"isolation", read_isolation},
     {"approval", read_approval},

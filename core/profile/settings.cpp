@@ -235,6 +235,7 @@ std::vector<Setting> settings_of(const Profile &profile) {
   add_settings<Isolation>("isolation", kIsolation, profile.isolation, &out);
   add_settings<Approvers>("approval", kApproval, profile.approval, &out);
   add_settings<PinRules>("pins", kPins, profile.pins, &out);
+  add_settings<PluginTrust>("plugin_trust", plugin_trust_keys(), profile.plugin_trust, &out);
   add_settings<Profile>("gateway", kGateway, profile, &out);
   return out;
 }

@@ -1,5 +1,5 @@
 // Reads sections with a fixed set of keys: gateway, naming, expose, limits, isolation, approval,
-// pins. Internal to the profile libraries.
+// pins, plugin_trust. Internal to the profile libraries.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,13 @@ void read_limits(const Node &table, Context &context);
 void read_isolation(const Node &table, Context &context);
 void read_approval(const Node &table, Context &context);
 void read_pins(const Node &table, Context &context);
+void read_plugin_trust(const Node &table, Context &context);
+
+std::span<const Key<PluginTrust>> plugin_trust_keys();
+
+// Adds the revocations of the lower layers to those of a layer that is about to be merged over
+// them, so that no layer can remove a revocation. `below` contains the merged lower layers.
+void keep_revocations(const Node &below, Node *layer);
 
 std::span<const Key<Limits>> limit_keys();
 

@@ -19,6 +19,8 @@ class ShownWriter {
     for (const Member &section : root.members) {
       if (section.name == "mcpServers")
         servers(section.value);
+      else if (section.name == "plugin_trust")
+        public_values(section.value, section.name);
       else
         settings(section.value, join("", section.name), false);
     }
@@ -35,6 +37,17 @@ class ShownWriter {
     std::string out;
     append_json(out, node);
     return node.kind == Kind::string ? node.text : out;
+  }
+
+  // Shows keys and digests that are public although they look like credentials.
+  void public_values(const Node &node, const std::string &path) {
+    for (const Member &member : node.members) {
+      const std::string at = join(path, member.name);
+      for (std::size_t i = 0; i < member.value.items.size(); ++i)
+        add(member.value.items[i].place, at + '[' + std::to_string(i) + ']',
+            text_of(member.value.items[i]));
+      if (member.value.items.empty()) add(member.value.place, at, text_of(member.value));
+    }
   }
 
   // Shows a setting of the gateway, of a plugin or of a server. `secret` is true if the name of the

@@ -3,6 +3,7 @@
 #include "bulkhead/abi/ext/draft/explain.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "plugin_base/load_options.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -32,9 +33,7 @@ std::vector<std::string> LonePolicy::load(const PluginUse &use, const Profile &p
   context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
     return id == BH_EXT_HOST_POLICY ? &inert_policy : nullptr;
   };
-  LoadOptions options;
-  options.dirs = profile.plugin_dirs;
-  options.init_timeout_ms = profile.limits.plugin_init_ms;
+  LoadOptions options = load_options(profile);
   options.sha256 = use.sha256;
   auto library = Library::load(use.plugin, nullptr, options);
   if (!library) return {library.error().text};

@@ -14,6 +14,7 @@
 #include "common/signals.hpp"
 #include "gateway/run_host.hpp"
 #include "plugin/loader.hpp"
+#include "plugin_base/load_options.hpp"
 #include "reactor/reactor.hpp"
 #include "sandbox/confine.hpp"
 #include "sources/profile_source.hpp"
@@ -74,8 +75,7 @@ std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {
     if (checked.contains(plugin)) return;
-    LoadOptions options;
-    options.dirs = profile.plugin_dirs;
+    LoadOptions options = load_options(profile);
     options.sha256 = sha256;
     if (auto library = Library::check(plugin, options))
       checked.emplace(plugin, *std::move(library));

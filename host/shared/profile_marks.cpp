@@ -185,6 +185,9 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   marker.add_uses("service", profile.services);
   marker.add_value("connectors", std::pair(profile.connectors, profile.connector_files));
   marker.add_value("plugin_dirs", profile.plugin_dirs);
+  PluginTrust trust = profile.plugin_trust;
+  trust.quarantined.clear();  // changes while a gateway runs
+  marker.add_value("plugin_trust", trust);
   marker.add_value("naming", profile.naming);
   marker.add_value("expose", profile.expose);
   Limits limits = profile.limits;

@@ -11,6 +11,7 @@
 #include "bulkhead/abi/ext/transport.h"
 #include "plugin/config_schema.hpp"
 #include "plugin/loader.hpp"
+#include "plugin_base/load_options.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -132,8 +133,7 @@ class PluginCheck {
   }
 
   Result<Facts> read_facts(const PluginUse &use) const {
-    LoadOptions options;
-    options.dirs = profile_.plugin_dirs;
+    LoadOptions options = load_options(profile_);
     options.sha256 = use.sha256;
     const auto checked = Library::check(use.plugin, options);
     if (!checked) return std::unexpected(checked.error());
@@ -196,7 +196,7 @@ std::vector<FoundPlugin> find_plugins(const Profile &profile) {
       if (found.path == plugin) return;
     out.push_back(describe_plugin(plugin));
     if (!out.back().error.empty()) return;
-    LoadOptions options;
+    LoadOptions options = load_options(profile);
     options.sha256 = sha256;
     const auto checked = Library::check(plugin, options);
     if (!checked) out.back().error = checked.error().text;

@@ -293,6 +293,7 @@ class Planner {
     slice.log_level = facts_.log_level;
     slice.profile.limits = profile_.limits;
     slice.profile.plugin_dirs = profile_.plugin_dirs;
+    slice.profile.plugin_trust = profile_.plugin_trust;
     slice.profile.state_dir = profile_.state_dir;
     slice.profile.isolation = profile_.isolation;
     SlicePrivileges &may = slice.privileges;
