@@ -8,7 +8,7 @@
 set -euo pipefail
 
 declare -A sets=(
-  [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config
+  [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config python3|python3
            libboost1.81-dev,libboost1.83-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
            libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libidn2-dev libre2-dev catch2"
