@@ -215,6 +215,7 @@ def examples_of(folder):
 
 def example_for(struct, slot, examples):
     kinds = {"bh_tools": "tools-c", "bh_policy": "policy-c", "bh_telemetry": "telemetry-c",
+             "bh_connector": "connector-c", "bh_transport": "transport-c",
              "bh_plugin": "tools-c", "bh_entry": "tools-c"}
     for file, name, text in examples:
         if name == slot and f"/{kinds.get(struct.name)}/" in file:

@@ -20,7 +20,9 @@ case $version in
   0.* | *-rc*) ;;
   *)
     mkdir -p "$here/plugins/$version"
-    cp "$here"/../template/tools-c/*_c.c "$here"/../template/policy-c/*_c.c "$here/plugins/$version"
+    for kind in tools policy connector; do
+      cp "$here/../template/$kind-c"/*_c.c "$here/plugins/$version"
+    done
     ;;
 esac
 echo "sdk/abi/golden: $version"

@@ -63,7 +63,7 @@ try_version() {
   shift
   mkdir -p "$include/bulkhead/abi/ext"
   { echo "#pragma once"; "$sdk/abi/header_of.sh" "$sdk/abi/golden/$version.txt"; } >"$include/bulkhead/abi/all.h"
-  for header in plugin.h ext/{tools,policy}.h; do
+  for header in plugin.h host.h ext/{tools,policy,connector}.h; do
     echo '#include <bulkhead/abi/all.h>' >"$include/bulkhead/abi/$header"
   done
   for source; do build_plugin "$work/plugins-$version" "$source" "$include" 0; done
@@ -75,7 +75,8 @@ try_version() {
   echo "plugins of ABI $version run in ABI $version_here: $#"
 }
 version_here=$version
-templates=("$sdk"/template/{tools,policy}-c/*_c.c) # those of stable extensions
+shopt -s nullglob
+templates=("$sdk"/template/{tools,policy,connector}-c/*_c.c) # those of stable extensions
 
 baselines=
 [ "$major" = 0 ] || baselines=$(abi_baselines "$sdk/abi/golden" "$version")
@@ -83,7 +84,7 @@ tried=0
 for old in $baselines; do
   case $old in *-rc*) continue ;; esac # only the same candidate loads such a plugin
   sources=("$sdk/abi/plugins/$old"/*.c)
-  [ -e "${sources[0]}" ] || { echo "FAILED: sdk/abi/plugins/$old has no plugins"; exit 1; }
+  [ ${#sources[@]} -gt 0 ] || { echo "FAILED: sdk/abi/plugins/$old has no plugins"; exit 1; }
   try_version "$old" "${sources[@]}"
   tried=$((tried + 1))
 done
