@@ -294,8 +294,14 @@ PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse>
 
 std::string describe_changes(const PolicyMark &mark) {
   std::string out;
-  for (const std::string &line : mark.changes) out += (out.empty() ? "" : ", ") + line;
-  if (!out.empty()) out += ", in force (now " + count_text(mark.rules) + ")";
+  bool counted = mark.rules > 0;  // a line about rules begins with their number
+  for (const std::string &line : mark.changes) {
+    counted = counted || bh::is_digit(line.front());
+    out += (out.empty() ? "" : ", ") + line;
+  }
+  if (!out.empty()) out += ", in force";
+  // A policy that does not use the profile's rules has other rules.
+  if (!out.empty() && counted) out += " (now " + count_text(mark.rules) + ")";
   return out;
 }
 

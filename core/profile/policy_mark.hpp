@@ -34,8 +34,9 @@ bool has_unexpanded_reference(const std::vector<PluginUse> &policies);
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 
-// Returns a summary, for example "3 rules added, 1 rule removed, in force (now 5 rules)". Returns
-// an empty string for the first generation.
+// Returns a summary, for example "3 rules added, 1 rule removed, in force (now 5 rules)". The
+// number of rules is omitted if the profile has none and had none. Returns an empty string for the
+// first generation.
 std::string describe_changes(const PolicyMark &mark);
 
 }  // namespace bulkhead

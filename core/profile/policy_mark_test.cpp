@@ -63,6 +63,19 @@ TEST_CASE("changes count rules by name, in all equivalent forms") {
         Lines{"settings of the rules changed"});
 }
 
+TEST_CASE("a summary has the number of rules only if the profile has or had rules") {
+  const auto summary = [](std::uint32_t rules, const Lines &lines) {
+    PolicyMark mark;
+    mark.rules = rules;
+    mark.changes = lines;
+    return describe_changes(mark);
+  };
+  CHECK(summary(0, {"policies.own: plugin changed"}) == "policies.own: plugin changed, in force");
+  CHECK(summary(3, {"policies.own: added"}) == "policies.own: added, in force (now 3 rules)");
+  CHECK(summary(0, {"policies.own: added", "1 rule removed"}) ==
+        "policies.own: added, 1 rule removed, in force (now 0 rules)");
+}
+
 TEST_CASE("rules whose long names differ only at the end are different rules") {
   const std::string name(100, 'n');
   const std::string a = rule(name + "a", "1"), b = rule(name + "b", "1");

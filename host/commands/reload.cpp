@@ -1,6 +1,7 @@
 // Implements `reload`, which makes running gateways reload their configuration.
 #include "commands/reload_text.hpp"
 
+#include "bulkhead/cpp/text.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -55,7 +56,8 @@ Extent extent_of(const FoundGateway &gateway) {
   return applied == "all" ? Extent::all : applied == "part" ? Extent::part : Extent::none;
 }
 
-// Adds a line such as "  policy: 3 rules added, in force (now 3 rules)".
+// Adds a line such as "  policy: 3 rules added, in force (now 3 rules)". If the profile neither has
+// nor had rules, their number is omitted: a policy of another kind has rules of its own.
 void add_policy(std::string_view json, std::string *out) {
   const std::string_view policy = mcp::member(json, "policy");
   std::string line;
@@ -63,8 +65,13 @@ void add_policy(std::string_view json, std::string *out) {
   if (line.empty()) return;
   line.pop_back();
   const std::string rules(mcp::member(policy, "rules"));
-  *out +=
-      line + ", in force (now " + printable(rules) + (rules == "1" ? " rule" : " rules") + ")\n";
+  bool counted = rules != "0";
+  mcp::for_each_item(mcp::member(policy, "changes"), [&](std::string_view item) {
+    counted = counted || (item.size() > 1 && bh::is_digit(item[1]));  // after the quote
+  });
+  *out += line + ", in force";
+  if (counted) *out += " (now " + printable(rules) + (rules == "1" ? " rule)" : " rules)");
+  *out += '\n';
 }
 
 }  // namespace

@@ -159,6 +159,12 @@ TEST_CASE("a status snapshot is valid JSON and can be formatted as text") {
   CHECK(has(text, "up 1 min 1 s"));
   CHECK(has(text, "  policy: 1 rule in force, generation 2\n"));
   CHECK(mcp::member(json, "policy") == R"({"generation":2,"rules":1,"digest":"d1"})");
+  // A policy plugin may have rules of its own.
+  HostStatus other = status;
+  other.policy_mark = {3, "d2", 0, {}};
+  std::string without;
+  REQUIRE(describe_snapshot(snapshot_json(process, other), true, &without));
+  CHECK(has(without, "  policy: no rules in the profile, generation 3\n"));
   CHECK(has(text, "git\"hub"));
   INFO(text);
   CHECK(has(text, "CLIENT  CLAIMED          PROTOCOL    SESSIONS  CALLS\n"));

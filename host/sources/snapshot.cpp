@@ -276,13 +276,16 @@ std::string stopped_lines(std::string_view json) {
   return out;
 }
 
-// Returns a line such as "  policy: 3 rules in force, generation 2".
+// Returns a line such as "  policy: 3 rules in force, generation 2" or "  policy: no rules in the
+// profile, generation 1".
 std::string policy_line(std::string_view policy) {
   const std::uint64_t generation = member_number(policy, "generation");
   if (generation == 0) return "";
   const std::uint64_t rules = member_number(policy, "rules");
-  return "  policy: " + counted(rules, "rule") + " in force, generation " +
-         std::to_string(generation) + "\n";
+  // A policy that does not use the profile's rules has other rules.
+  const std::string what =
+      rules == 0 ? "no rules in the profile" : counted(rules, "rule") + " in force";
+  return "  policy: " + what + ", generation " + std::to_string(generation) + "\n";
 }
 
 // Returns a line such as "  records: 12 written, 3 lost" for each telemetry plugin that uses the
