@@ -171,6 +171,8 @@ class SupervisedGateway {
       supervisor_->ask_approvals(static_cast<std::uint32_t>(request), value, std::move(done));
     };
     backend.swap = [this](const PluginSwapRequest &request, Swapped done) {
+      // The files in use have not been opened yet, so they could not be restored.
+      if (!ready_) return done(fail(BH_E_LIMIT, std::string(still_starting)));
       swaps_->prepare(profile_, holds_, request,
                       [this, done = std::move(done)](Result<PluginChange> change) {
                         if (!change) return done(std::unexpected(change.error()));

@@ -111,6 +111,10 @@ struct JoinRequest {
 // the request again.
 inline constexpr std::string_view gateway_is_starting = "it is starting";
 
+// The error of a reload or a swap while the gateway is starting.
+inline constexpr std::string_view still_starting =
+    "the gateway is still starting; try again in a few seconds (`bulkhead status` shows its state)";
+
 struct JoinAnswer {
   std::string path, token;  // of the socket for local clients
 };

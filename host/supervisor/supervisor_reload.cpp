@@ -53,9 +53,8 @@ bool is_policy(const Slice &slice) {
 void Supervisor::apply(std::vector<Slice> slices, ApplyMode mode,
                        std::function<void(Result<ApplyReport>)> done) {
   if (apply_done_ || has_candidate()) return done(fail(BH_E_LIMIT, "a reload is in progress"));
-  if (stopping_ || !all_ready_) {
-    return done(fail(BH_E_LIMIT, "the gateway is starting or stopping; try again later"));
-  }
+  if (stopping_) return done(fail(BH_E_LIMIT, "the gateway is stopping"));
+  if (!all_ready_) return done(fail(BH_E_LIMIT, std::string(still_starting)));
   remove_ended();
   mode_ = mode;
   if (mode == ApplyMode::swap) {

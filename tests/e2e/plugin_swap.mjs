@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Gateway } from './gateway.mjs';
 import { assert, build, run, runProgram, show, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
@@ -420,6 +421,26 @@ test('a gateway removes copies that no gateway uses when it starts', async (t) =
   await gateway.stop();
   await gateway.again();
   await until('they are gone', () => readdirSync(store).length === 0);
+});
+
+test('a swap, a rollback and a reload are rejected while the gateway is starting', async (t) => {
+  const tools = {
+    first: { plugin: install(t.path('a/held.so'), 'one') },
+    second: { plugin: install(t.path('b/held.so'), 'hangs-in-constructor'), required: false },
+  };
+  const gateway = new Gateway(t.dir, { limits: { plugin_init_ms: 60_000 }, tools });
+  t.defer(() => gateway.stop());
+  gateway.serve().catch(() => {}); // prints its address when all processes have started
+  await until('the first plugin runs, and the second one starts', async () => {
+    const { compartments } = await statusOf(gateway).catch(() => ({ compartments: [] }));
+    return compartments.some(({ name, state }) => name === 'first' && state === 'running') &&
+      compartments.some(({ name, state }) => name === 'second' && state === 'starting');
+  });
+  for (const args of [['plugin', 'swap', 'first'], ['plugin', 'rollback', 'first'], ['reload']]) {
+    const done = runProgram(t, args, { env: gateway.env(), cwd: gateway.dir });
+    assert.equal(done.code, 1, show(done));
+    assert.match(done.stdout, /the gateway is still starting; try again in a few seconds/);
+  }
 });
 
 run();
