@@ -16,7 +16,7 @@ fi
 if git grep -nE '#include *[<"](\.\./)*(core|host)/' -- plugins sdk; then
   complain "plugins/ and sdk/ must include the SDK only"
 fi
-rooms=(common check command_line state sources service swap supervisor shared gateway records approve kit commands)
+rooms=(common check command_line state trust sources service swap supervisor shared gateway records approve kit commands)
 for i in "${!rooms[@]}"; do
   for later in "${rooms[@]:i+1}"; do
     if git grep -n "#include \"$later/" -- "host/${rooms[i]}" ':!*_test.cpp'; then

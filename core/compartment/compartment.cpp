@@ -58,10 +58,12 @@ void send_log(std::int32_t level, std::string_view component, std::string_view t
   ::send(control::log_fd, packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void send_failure(std::string_view text) {
+void send_failure(const Error &error) {
   link::Frame frame;
   frame.kind = control::failed;
-  send_frame(control::control_fd, frame, text);
+  if (error.code == BH_E_TIMEOUT && error.text.find(hang_words) != std::string::npos)
+    frame.code = control::plugin_hung;
+  send_frame(control::control_fd, frame, error.text);
 }
 
 // Makes the kernel kill this process when the supervisor exits. Must be called again after each
@@ -212,7 +214,7 @@ class Runner final : public link::Channel::Receiver {
  private:
   static int exit_code(const Result<void> &done) {
     if (done) return EXIT_SUCCESS;
-    send_failure(done.error().text);
+    send_failure(done.error());
     return EXIT_FAILURE;
   }
   void listen_to_supervisor(Reactor &reactor) {
@@ -461,7 +463,7 @@ int run_compartment(const MakeService &make_service) {
   auto checked = open_plugins(slice);
   auto folders = make_folders(&slice);
   if (!folders) {
-    send_failure(folders.error().text);
+    send_failure(folders.error());
     return EXIT_FAILURE;
   }
   // The certificate files are needed only by a compartment that opens connections itself. A
@@ -485,7 +487,7 @@ int run_compartment(const MakeService &make_service) {
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {
-    send_failure(enforced.error().text);
+    send_failure(enforced.error());
     return EXIT_FAILURE;
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;

@@ -50,7 +50,7 @@ enum Kind : std::uint16_t {
 
   // Frames from a compartment.
   ready = 16,  // confined, and the plugins were started; payload: archived Ready
-  failed,      // payload: the reason; the compartment then exits
+  failed,      // payload: the reason; code: 0 or plugin_hung; the compartment then exits
   // endpoint only; payload: archived HostStatus; code: `asked` if this is a response to
   // status_wanted
   status,
@@ -75,6 +75,8 @@ enum Kind : std::uint16_t {
 };
 
 inline constexpr std::uint32_t asked = 1;
+// The code of `failed` if a plugin did not return from loading in time.
+inline constexpr std::uint32_t plugin_hung = 1;
 
 // Frames on the request socket. A compartment sends one request at a time. The response has the
 // same type; its code is a status, and its payload is the result or an error message.

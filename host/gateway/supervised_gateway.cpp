@@ -23,6 +23,7 @@
 #include "supervisor/supervisor.hpp"
 #include "swap/plugin_swaps.hpp"
 #include "swap/plugin_watch.hpp"
+#include "trust/quarantine.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -80,6 +81,18 @@ class SupervisedGateway {
       watch_->follow(profile_);
     };
     hooks.on_status = [this] { on_status(); };
+    hooks.on_failed_plugin = [this](const PluginUse &plugin, const std::string &reason) {
+      const auto entry = quarantine_plugin(profile_, plugin, reason);
+      if (entry && entry->sha256.empty()) return;  // a plugin of the program
+      if (entry) profile_.plugin_trust.quarantined.push_back(entry->sha256);
+      front_.log(
+          LogLevel::error, "gateway",
+          entry ? "the plugin " + entry->id + " " + entry->version +
+                      " is quarantined; to permit it again, run `bulkhead plugin verify "
+                      "--clear " +
+                      entry->id + "`"
+                : "the plugin of " + plugin.id + " cannot be quarantined: " + entry.error().text);
+    };
     auto supervisor =
         Supervisor::create(plan_compartments(profile_, facts_), state_dir_, std::move(hooks));
     if (!supervisor) return front_.give_up(supervisor.error());

@@ -29,6 +29,7 @@
 #include "sources/unmatched_names.hpp"
 #include "state/list_store.hpp"
 #include "state/pin_store.hpp"
+#include "trust/quarantine.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -254,6 +255,7 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   // corporate profile uses.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
   profile.plugin_trust.program_dir = own_plugin_dir();
+  add_quarantine(&profile);
   normalize_plugin_paths(profile);
 }
 

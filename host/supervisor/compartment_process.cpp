@@ -55,6 +55,22 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   return error;
 }
 
+bool ended_by_crash(int status) {
+  if (!WIFSIGNALED(status)) return false;
+  switch (WTERMSIG(status)) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGABRT:
+    case SIGTRAP:
+    case SIGSYS:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string describe_end(int status) {
   if (WIFSIGNALED(status)) {
     const char *name = ::sigabbrev_np(WTERMSIG(status));

@@ -18,6 +18,9 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
 // Describes how a process ended, for example "was killed by SIGKILL" or "exited with code 1".
 // `status` is the status returned by waitpid().
 std::string describe_end(int status);
+// Returns true if a process with this exit status was killed by a signal that a fault in its code
+// causes.
+bool ended_by_crash(int status);
 
 std::uint64_t resident_bytes(int pid);
 // Returns 0 if the number is unknown, for example on Linux before 6.2 if the process is not

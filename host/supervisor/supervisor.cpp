@@ -191,6 +191,7 @@ Result<void> Supervisor::start(Child &child) {
   }
   child.ready = child.finished = child.replaced = child.ending = child.secret_pending = false;
   child.failure.clear();
+  child.hung = false;
   child.started_ns = reactor_->now_ns();
   child.unanswered = 0;
   child.grace_ms = child.slice.profile.limits.shutdown_grace_ms;
@@ -354,6 +355,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       return check_all_ready();
     case control::failed:
       child.failure = std::string(payload.substr(0, control::max_log_bytes));
+      child.hung = frame.code == control::plugin_hung;
       return;
     case control::status: {
       HostStatus fresh;
@@ -448,6 +450,9 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // the entry remains, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
+  const bool crashed = !was_ready && ended_by_crash(status);
+  if (!was_ready && child.replaces != nullptr && (crashed || child.hung))
+    report_plugin(child, reason);
   if (child.replaces != nullptr && apply_timer_ == 0) return drop(child, reason);
   // The endpoint's answer decides whether the candidate or its predecessor is restarted.
   if (apply_timer_ != 0 && (child.replaces != nullptr || has_candidate(&child))) {
@@ -463,6 +468,7 @@ void Supervisor::ended(Child &child) {
   log(LogLevel::error, child.slice.name,
       was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
   if (!was_ready && ++child.failed_starts >= max_failed_starts) {
+    if (crashed) report_plugin(child, reason);
     give_up(child, reason);
   } else {
     schedule(child);
@@ -516,6 +522,13 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
     report_given_up(child);
   }
   check_all_ready();
+}
+
+// If the process loads several plugins, it is unknown which one failed.
+void Supervisor::report_plugin(const Child &child, const std::string &reason) const {
+  const std::vector<SlicePlugin> &plugins = child.slice.plugins;
+  if (plugins.size() == 1 && !child.slice.router && hooks_.on_failed_plugin)
+    hooks_.on_failed_plugin(plugins.front().use, reason);
 }
 
 void Supervisor::report_given_up(const Child &child) {

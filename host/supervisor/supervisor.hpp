@@ -33,6 +33,10 @@ struct SupervisorHooks {
   // Called once, when every compartment is ready or has been given up.
   std::function<void()> on_ready;
   std::function<void()> on_status;  // called after status() has changed
+  // Called if the process of a compartment with a single plugin crashes while it starts: at once if
+  // the process was to replace another one (also if the plugin did not return from loading),
+  // otherwise when the compartment is given up. Not called for a process that is merely slow.
+  std::function<void(const PluginUse &plugin, const std::string &reason)> on_failed_plugin;
 };
 
 // The service that handles requests from the control compartment. If there is no control
@@ -206,6 +210,7 @@ class Supervisor {
   void ended(Child &child);
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
+  void report_plugin(const Child &child, const std::string &reason) const;
   void report_given_up(const Child &child);
   void send_telemetry_wants(const Child &child);
   void make_hidden_folders() const;

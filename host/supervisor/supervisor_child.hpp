@@ -69,6 +69,7 @@ struct Supervisor::Child {
   // there is none.
   std::uint64_t settings_asked = 0;
   std::string failure;  // the failure that the process reported before it exited
+  bool hung = false;    // the failure is that a plugin did not return from loading
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
