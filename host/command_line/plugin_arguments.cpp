@@ -60,6 +60,68 @@ void add_check(CLI::App &plugin, Arguments &to) {
       "docs/plugin-rules.md explains the rules.");
 }
 
+void add_signature(CLI::App &command, Arguments &to) {
+  command
+      .add_option("--sig", to.plugin.signature,
+                  "The minisign signature (default: FILE.so.minisig, if it exists)")
+      ->type_name("FILE");
+}
+
+void add_store(CLI::App &plugin, Arguments &to) {
+  auto *add = add_command(plugin, to, "add", "Install a plugin for this user", run_plugin_add);
+  add->add_option("file", to.plugin.file, "The library, with its manifest in the same folder")
+      ->required()
+      ->type_name("FILE.so");
+  add_signature(*add, to);
+  add->add_flag("--allow-older", to.plugin.allow_older,
+                "Permit a version older than the installed one");
+  add->add_flag("--dry-run", to.plugin.dry_run, "Verify the plugin, but change nothing");
+  add_profile_options(*add, to);
+  add_json(*add, to);
+  add->footer(
+      "Examples:\n  bulkhead plugin add ./my-tools.so\n"
+      "  bulkhead plugin add ./my-tools.so --sig ./downloads/my-tools.minisig --dry-run\n\n"
+      "The plugin is verified ([plugin_trust] in the profile) and copied to\n"
+      "~/.local/share/bulkhead/plugins ($XDG_DATA_HOME/bulkhead/plugins). A profile refers to it\n"
+      "by its ID. The previous version is replaced in one step.");
+  auto *remove =
+      add_command(plugin, to, "remove", "Remove a plugin of this user", run_plugin_remove);
+  remove->add_option("id", to.name, "The plugin's ID")->required()->type_name("ID");
+  remove->add_flag("--dry-run", to.plugin.dry_run, "Show what would be removed");
+  add_profile_options(*remove, to);
+  add_json(*remove, to);
+  remove->footer(
+      "Example:\n  bulkhead plugin remove my-tools\n\n"
+      "A plugin that the profile uses is not removed.");
+}
+
+void add_verify(CLI::App &plugin, Arguments &to) {
+  auto *verify =
+      add_command(plugin, to, "verify", "Verify a plugin's signature, or lift its quarantine",
+                  run_plugin_verify);
+  verify->add_option("plugin", to.plugin.file, "A library, or the ID of an installed plugin")
+      ->required()
+      ->type_name("FILE|ID");
+  add_signature(*verify, to);
+  verify
+      ->add_flag("--clear", to.plugin.clear,
+                 "Permit a plugin again that is quarantined because it crashed or hung")
+      ->excludes("--sig");
+  add_profile_options(*verify, to);
+  add_json(*verify, to);
+  verify->footer(
+      "Examples:\n  bulkhead plugin verify ./my-tools.so\n"
+      "  bulkhead plugin verify --clear my-tools\n\n"
+      "The plugin is verified as if it were loaded, but none of its code runs. If it is not\n"
+      "signed, the output has the minisign command that signs it. Exit code: 0 the plugin can be\n"
+      "loaded; 1 it is rejected. docs/plugins.md describes signatures.");
+  auto *log =
+      add_command(plugin, to, "log", "Show changes to the installed plugins", run_plugin_log);
+  add_profile_options(*log, to);
+  add_json(*log, to);
+  log->footer("Example:\n  bulkhead plugin log");
+}
+
 void add_swap(CLI::App &plugin, Arguments &to) {
   auto *swap =
       add_command(plugin, to, "swap", "Replace a plugin in the running gateways", run_plugin_swap);
@@ -98,7 +160,7 @@ void add_swap(CLI::App &plugin, Arguments &to) {
 }  // namespace
 
 void add_plugin(CLI::App &app, Arguments &to) {
-  auto *plugin = app.add_subcommand("plugin", "Create, check, list and replace plugins");
+  auto *plugin = app.add_subcommand("plugin", "Create, check, install, verify and replace plugins");
   auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
                            run_plugin_list);
   add_profile_options(*list, to);
@@ -106,6 +168,8 @@ void add_plugin(CLI::App &app, Arguments &to) {
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
   add_new(*plugin, to);
   add_check(*plugin, to);
+  add_store(*plugin, to);
+  add_verify(*plugin, to);
   add_swap(*plugin, to);
   plugin->require_subcommand(1);
   plugin->footer("Example:\n  bulkhead plugin list");

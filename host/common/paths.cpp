@@ -76,6 +76,12 @@ std::string default_state_dir() {
   return base + "/bulkhead";
 }
 
+std::string user_plugin_dir() {
+  std::string base = absolute_env("XDG_DATA_HOME");
+  if (base.empty()) base = home_dir() + "/.local/share";
+  return base + "/bulkhead/plugins";
+}
+
 std::string own_prefix() {
   std::string path = own_executable();
   for (int up = 0; up < 2 && !path.empty(); ++up) path.resize(path.find_last_of('/'));
@@ -155,7 +161,8 @@ std::string without_parent_steps(const std::string &path) {
 }
 
 void remove_parent_steps_from_environment() {
-  for (const char *name : {"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}) {
+  for (const char *name :
+       {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}) {
     const std::string path = absolute_env(name);
     if (path.empty()) continue;
     // If a folder is missing, a link that is created later must not have an effect either.

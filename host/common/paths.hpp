@@ -27,6 +27,10 @@ std::string user_layer_file();
 // Returns $XDG_STATE_HOME/bulkhead, or ~/.local/state/bulkhead if the variable is unset.
 std::string default_state_dir();
 
+// Returns $XDG_DATA_HOME/bulkhead/plugins, or ~/.local/share/bulkhead/plugins if the variable is
+// unset. `bulkhead plugin add` installs plugins there.
+std::string user_plugin_dir();
+
 // Returns the directory above the directory of the executable. If the program is installed, this is
 // the prefix under which its other files are.
 std::string own_prefix();

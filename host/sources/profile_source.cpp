@@ -254,6 +254,8 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   // A plugin in the user's directories must not replace a plugin of the same name that the
   // corporate profile uses.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
+  // The plugins that the user has added are last, so they never replace another plugin.
+  if (given.empty()) dirs.push_back(user_plugin_dir());
   profile.plugin_trust.program_dir = own_plugin_dir();
   add_quarantine(&profile);
   normalize_plugin_paths(profile);

@@ -58,7 +58,8 @@ TEST_CASE("without configuration there are builtin servers and one transport") {
   CHECK(served.tools.size() == 2);
   CHECK(served.connectors.at("sse") == "connector-http");
   CHECK_FALSE(served.state_dir.empty());
-  REQUIRE(served.plugin_dirs.size() == 1);
+  REQUIRE(served.plugin_dirs.size() == 2);
+  CHECK(served.plugin_dirs[1] == user_plugin_dir());
   CHECK(served.plugin_trust.program_dir == served.plugin_dirs[0]);
   CHECK(ids(setting.load(Transports::stdio).transports) == "stdio ");
   CHECK(setting.load(Transports::none).transports.empty());

@@ -13,6 +13,7 @@
 
 #include "bulkhead/cpp/text.hpp"
 #include "plugin/plugin_file.hpp"
+#include "plugin/plugin_signature.hpp"
 #include "plugin/secrets.hpp"
 #include "profile/sha256.hpp"
 
@@ -125,14 +126,18 @@ Result<OpenPlugin> open_plugin(const std::string &plugin, const LoadOptions &opt
   }
   auto text = read_text(stem + std::string(manifest_suffix), max_manifest_bytes);
   if (!text) return std::unexpected(text.error());
+  if (sha256_of_text(*text) != checked->manifest.sha256)
+    return fail(BH_E_INVALID,
+                stem + std::string(manifest_suffix) + " was changed while it was read; try again");
   return OpenPlugin{std::move(*checked), std::move(*text)};
 }
 
 Result<StoredPlugin> store_plugin(const std::string &state_dir, const OpenPlugin &plugin) {
   const auto digest = sha256_of(plugin.library.fd());
   if (!digest) return std::unexpected(digest.error());
-  const auto folder = private_folder(state_dir, std::string(plugin_store_folder.substr(1)),
-                                     sha256_hex(*digest + plugin.manifest_text));
+  const auto folder =
+      private_folder(state_dir, std::string(plugin_store_folder.substr(1)),
+                     sha256_hex(*digest + plugin.manifest_text + plugin.library.signature));
   if (!folder) return std::unexpected(folder.error());
   StoredPlugin out;
   out.lock = lock_folder(*folder, LOCK_SH);
@@ -151,6 +156,12 @@ Result<StoredPlugin> store_plugin(const std::string &state_dir, const OpenPlugin
         !done) {
       return std::unexpected(done.error());
     }
+    const std::string signature = name + ".so" + std::string(signature_suffix);
+    if (!plugin.library.signature.empty()) {
+      if (auto done = copy_text(plugin.library.signature, *folder, signature); !done)
+        return std::unexpected(done.error());
+    }
+    // The library is last, because it marks the copy as complete.
     if (auto done = copy_file(plugin.library.fd(), *folder, name + ".so"); !done) {
       return std::unexpected(done.error());
     }
@@ -160,7 +171,9 @@ Result<StoredPlugin> store_plugin(const std::string &state_dir, const OpenPlugin
   out.id = name;
   out.version = copy->manifest.version;
   out.sha256 = *digest;
+  out.signer = plugin.library.signer;
   out.exclusive = copy->manifest.exclusive;
+  out.is_program_copy = plugin.library.trusted_by_place;
   return out;
 }
 

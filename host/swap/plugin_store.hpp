@@ -3,8 +3,8 @@
 // been overwritten.
 //
 // The copies are in STATE/swapped/DIGEST, which servers cannot access; DIGEST is the SHA-256 of the
-// library's SHA-256 and the manifest. A gateway that uses a copy holds a shared lock on its folder.
-// Thread-safe; all functions block for file access.
+// library's SHA-256, the manifest and the signature. A gateway that uses a copy holds a shared lock
+// on its folder. Thread-safe; all functions block for file access.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,9 @@ struct StoredPlugin {
   std::string id, version;
   std::string path;    // of the library
   std::string sha256;  // in lowercase hexadecimal
+  std::string signer;  // the ID of the key that signed it; empty: not signed by a trusted key
   bool exclusive = false;
+  bool is_program_copy = false;  // the original was installed with the program
   OwnedFd lock;
 };
 

@@ -10,8 +10,10 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/clock.hpp"
 #include "corporation/holds.hpp"
+#include "plugin_base/load_options.hpp"
 #include "sources/judge_places.hpp"
 #include "sources/plugin_check.hpp"
+#include "trust/plugin_log.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -129,6 +131,7 @@ PluginVersion version_of(StoredPlugin stored) {
   out.file.path = stored.path;
   out.file.sha256 = stored.sha256;
   out.file.exclusive = stored.exclusive;
+  out.file.is_program_copy = stored.is_program_copy;
   out.version = stored.version;
   out.stored = std::make_shared<const StoredPlugin>(std::move(stored));
   return out;
@@ -184,6 +187,7 @@ Result<PluginChange> PluginSwaps::Job::change() {
   out.id = use.id;
   out.plugin = use.plugin;
   out.base = base;
+  out.trust = options.trust;
   out.from = std::move(from);
   // If the profile's file itself was replaced, a reload must not replace the plugin again.
   const auto own = Library::check(use.plugin, options);
@@ -192,7 +196,9 @@ Result<PluginChange> PluginSwaps::Job::change() {
   }
   if (former != nullptr) {
     struct stat status{};
-    if (::fstat(former->library.fd(), &status) != 0 || file_mark(status) != former_mark) {
+    // A sealed copy cannot be overwritten.
+    if (!former->library.sealed &&
+        (::fstat(former->library.fd(), &status) != 0 || file_mark(status) != former_mark)) {
       return fail(BH_E_INVALID,
                   former->library.path +
                       " was overwritten while it is in use, so this version could not be restored. "
@@ -237,8 +243,7 @@ void PluginSwaps::hold(const Profile &profile) {
   for (const Place &place : places(profile)) {
     const PluginUse &use = *place.use;
     if (use.file.mark.empty() || !use.file.path.empty() || held_.contains(place.name())) continue;
-    LoadOptions options;
-    options.dirs = profile.plugin_dirs;
+    const LoadOptions options = load_options(profile);
     auto opened = open_plugin(use.plugin, options);
     // If the file was replaced after the profile was read, this is not the version in use.
     if (!opened || file_mark(opened->library.status) != use.file.mark) continue;
@@ -254,7 +259,14 @@ void PluginSwaps::apply_to(Profile *profile, const std::vector<ProfileHold> &hol
     const Swap &swap = at->second;
     // An unreadable file has no mark.
     const bool same_file = use->file.mark.empty() || use->file.mark == swap.base;
-    if (use->plugin == swap.plugin && same_file && refusal(place, holds).empty()) {
+    // If the rules for plugins changed, they may reject the copy that runs.
+    const auto trusted = [&] {
+      PluginUse copy = *use;
+      copy.file = swap.current.file;
+      return profile->plugin_trust == swap.trust ||
+             Library::check(copy.file.path, load_options(*profile, copy)).has_value();
+    };
+    if (use->plugin == swap.plugin && same_file && refusal(place, holds).empty() && trusted()) {
       use->file = swap.current.file;
     } else if (use->file.mark.empty() && use->sha256.empty()) {
       use->file.mark = "unreadable";  // without a mark, the file in use would be kept
@@ -281,7 +293,14 @@ Result<PluginChange> PluginSwaps::rollback(const std::string &group, const Plugi
                                     (possible ? ": it was swapped more than an hour ago" : ""));
   }
   const Swap &swap = at->second;
-  PluginChange out{group, use.id, swap.plugin, swap.base, swap.current, swap.previous, true};
+  PluginChange out;
+  out.group = group;
+  out.id = use.id;
+  out.plugin = swap.plugin;
+  out.base = swap.base;
+  out.from = swap.current;
+  out.to = swap.previous;
+  out.rollback = true;
   out.to.file.mark = swap.base;
   describe(&out);
   return out;
@@ -318,7 +337,7 @@ void PluginSwaps::prepare(const Profile &profile, const std::vector<ProfileHold>
   job->group = place->group;
   job->use = *use;
   job->file = request.file;
-  job->options.dirs = profile.plugin_dirs;
+  job->options = load_options(profile);
   job->state_dir = state_dir_;
   job->done = std::move(done);
   if (const auto swap = swaps_.find(where); swap != swaps_.end()) {
@@ -348,15 +367,44 @@ void PluginSwaps::prepared(Job &job) {
   over->done(std::move(over->outcome));
 }
 
+// Written on a pool thread, because the disk may be slow. The audit records have the change as
+// well.
+void PluginSwaps::log_change(const PluginChange &change) {
+  struct LogJob {
+    PluginSwaps *swaps;
+    std::string state_dir;
+    PluginEvent event;
+  };
+  const StoredPlugin &to = *change.to.stored;
+  auto job = std::make_unique<LogJob>(
+      LogJob{this,
+             state_dir_,
+             {bh::unix_ms(), change.rollback ? "rollback" : "swap", to.id, to.version, to.sha256,
+              to.signer, change.group + "." + change.id + " replaces " + change.from.version}});
+  const bh_status started = reactor_.run_blocking(
+      this, bh::blocking_work(
+                job.get(),
+                [](LogJob &it) { static_cast<void>(PluginLog(it.state_dir).append(it.event)); },
+                [](LogJob &it) {
+                  const std::unique_ptr<LogJob> over(&it);
+                  --over->swaps->running_;
+                }));
+  if (started != BH_OK) return;
+  ++running_;
+  static_cast<void>(job.release());
+}
+
 PluginSwapped PluginSwaps::in_use(const PluginChange &change) {
   const std::string name = change.group + "." + change.id;
   Swap &swap = swaps_[name];
   swap.plugin = change.plugin;
   swap.base = change.base;
   swap.current = change.to;
+  swap.trust = change.trust;
   swap.previous = change.rollback ? PluginVersion() : change.from;
   swap.previous_until = reactor_.now_ns() + rollback_ms * 1'000'000u;
   held_.erase(name);
+  log_change(change);
   PluginSwapped out;
   out.id = change.id;
   out.plugin = change.to.stored->id;

@@ -36,6 +36,7 @@ struct PluginChange {
   std::string id;            // of the instance
   std::string plugin, base;  // what the profile specifies: the plugin, and the mark of its file
   PluginVersion from, to;
+  PluginTrust trust;  // the rules that `to` satisfied; default for a rollback
   bool rollback = false;
 };
 
@@ -70,7 +71,8 @@ class PluginSwaps {
   // Returns why plugins of this profile cannot have `watch = true`, or an empty string.
   static std::string watch_refusals(const Profile &profile, const std::vector<ProfileHold> &holds);
 
-  // Must be called when the new version is in use. Returns the response to the request.
+  // Must be called when the new version is in use. Logs the change (PluginLog), and returns the
+  // response to the request.
   PluginSwapped in_use(const PluginChange &change);
 
  private:
@@ -79,6 +81,7 @@ class PluginSwaps {
   struct Swap {
     std::string plugin, base;  // what the profile specifies: the plugin and the mark of its file
     PluginVersion current;
+    PluginTrust trust;             // the rules that `current` satisfied when it was put into use
     PluginVersion previous;        // stored is null if it cannot be restored
     std::uint64_t previous_until;  // in ns of the reactor's clock
   };
@@ -90,6 +93,7 @@ class PluginSwaps {
 
   Result<PluginChange> rollback(const std::string &group, const PluginUse &use) const;
   void prepared(Job &job);
+  void log_change(const PluginChange &change);
 
   Reactor &reactor_;
   const std::string state_dir_;

@@ -111,6 +111,7 @@ export const shown = [
   { file: 'docs/plugin-rules.md', first: '{ global:', not: 'a version script; bh_add_plugin() writes it for each plugin that the tests build' },
   { file: 'docs/plugin-rules.md', first: '.section', not: 'a line of assembly' },
   { file: 'docs/plugins.md', first: 'bulkhead plugin new', test: 'docs_plugins' },
+  { file: 'docs/plugins.md', first: 'minisign -S', test: 'plugin_trust' },
   { file: 'docs/profile.md', first: '{"file":FILE', test: 'docs_examples' },
   { file: 'docs/profile.md', first: 'jq -cjS', test: 'docs_examples' },
   { file: 'docs/profile.md', first: 'bulkhead mcp add', test: 'docs_examples' },
