@@ -312,8 +312,13 @@ std::string PluginSwaps::watch_refusals(const Profile &profile,
   const auto check = [&](std::string_view group, const PluginUse &use) {
     if (!use.watch) return;
     const Place place{group, &use};
-    const std::string why = group == "policies" && runs_in_endpoint(use) ? no_place(profile, use.id)
-                                                                         : refusal(place, holds);
+    std::string why = group == "policies" && runs_in_endpoint(use) ? no_place(profile, use.id)
+                                                                   : refusal(place, holds);
+    if (profile.plugin_trust.require_signatures) {
+      why =
+          "plugin_trust.require_signatures is set, and a file that a build replaces has no "
+          "signature";
+    }
     if (!why.empty()) out += (out.empty() ? "" : "; ") + place.name() + ".watch: " + why;
   };
   for (const PluginUse &use : profile.tools) check("tools", use);

@@ -395,6 +395,7 @@ test('watch is refused where a swap would be', async (t) => {
     [{ tools: { mine: { plugin: path, sha256: digest, watch: true } } }, /tools\.mine\.watch: the profile pins the file/],
     [{ policies: { rules: { plugin: 'policy-rules', watch: true } } }, /policies\.rules\.watch: policies\.rules runs in the endpoint/],
     [{ tools: { locked: { plugin: path, watch: true } } }, /locked/, { BULKHEAD_CORP_PROFILE: corp }],
+    [{ plugin_trust: { require_signatures: true }, tools: { mine: { plugin: 'builtin-http', watch: true } } }, /tools\.mine\.watch: plugin_trust\.require_signatures is set/],
     [{ tools: { mine: { plugin: path, watch: true } } }, /mine: watch = true is not possible with --single-process/, {}, ['--single-process']],
     [{ transports: { http: { watch: true } } }, /watch/],
   ];
