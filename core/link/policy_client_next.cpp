@@ -59,8 +59,10 @@ void PolicyClientStub::on_next_frame(const Frame &frame, std::string_view payloa
 
 void PolicyClientStub::move_state(Done moved) {
   if (next_ == nullptr || next_->step != Next::Step::connected || next_->lost) {
-    return moved(fail(BH_E_UNAVAILABLE, "compartment \"" + compartment_ +
-                                            "\": the new process has exited or was disconnected"));
+    return moved(
+        fail(BH_E_UNAVAILABLE, "compartment \"" + compartment_ +
+                                   "\": the policy was not replaced, because its state was "
+                                   "not moved: the new process has exited"));
   }
   next_->done = std::move(moved);
   const bool has_state = sends() && has_state_ && failure_.empty();

@@ -41,15 +41,16 @@ const profile = (calls, policies, extra = {}) => ({
 });
 const other = (i) => ({ [`other${i}`]: { on: 'mcp.request', if: `mcp.request.tool_name == "no-${i}"`, decision: 'block' } });
 
-// Calls the tool with 8 clients until `stop` of the result is called. Every third client sends
-// arguments that policy-rules evaluates on its thread pool.
+// Calls the tool with 8 clients until `stop` of the result is called. Two clients send
+// arguments that policy-rules evaluates on its thread pool, so that calls may be pending there when
+// the state is exported.
 async function load(t, gateway) {
   const clients = await Promise.all(Array.from({ length: 8 }, () => t.http(gateway)));
   const state = { allowed: 0, calls: 0, failures: [], over: false };
-  const large = 'x'.repeat(200_000);
+  const large = Array(100_000).fill(1);
   const loads = clients.map(async (client, i) => {
     while (!state.over) {
-      const failure = await tool(client, i % 3 === 0 ? { mark: i, large } : { mark: i });
+      const failure = await tool(client, i % 4 === 0 ? { mark: i, large } : { mark: i });
       ++state.calls;
       if (failure === undefined) ++state.allowed;
       else state.failures.push(failure);
@@ -93,12 +94,12 @@ for (const [mode, args, compartment] of [['compartments', [], 'own'], ['one proc
       assert.ok(i < 200, 'most reloads are possible');
       write(1_000_000, other(i));
       if (await reload()) ++reloads;
-      await state.more(15);
+      await state.more(8);
       if (!swaps || i % 2 === 0) continue;
       const done = swap(files[swapped % 2]);
       if (done.code === 0) ++swapped;
       else assert.match(show(done), /have not completed|within 50 ms/);
-      await state.more(15);
+      await state.more(8);
     }
     await state.stop();
     assert.deepEqual(state.failures, []);
@@ -111,7 +112,7 @@ for (const [mode, args, compartment] of [['compartments', [], 'own'], ['one proc
     if (!swaps) return;
     await until('the swap is possible', () => swap(files[swapped % 2]).code === 0, 60_000);
     assert.equal(await rest(client), 0);
-  }, { timeout: 240_000 });
+  }, { timeout: 600_000 });
 
 test('the process of a policy that has exited begins without counts, as after each crash', async (t) => {
   const policies = { default: { plugin: 'policy-rules', compartment: 'own' } };
@@ -154,7 +155,7 @@ async function used(client) {
 for (const [version, reason] of Object.entries({
   'import-fails': /the new process rejects the state: no such count is known here/,
   'import-slow': /the new process has not imported its state within 50 ms/,
-  'import-crashes': /the new process: /,
+  'import-crashes': /the new process/,
 })) {
   test(`a version of a policy that ${version} is not put into use`, async (t) => {
     const { gateway, client, swap } = await counted(t, 'one', 5);
