@@ -13,7 +13,7 @@ add_custom_target(bulkhead_host_header ALL DEPENDS "${host_header}")
 set(objects)
 foreach(part bulkhead bulkhead_layers bulkhead_formats bulkhead_corporation bulkhead_route bulkhead_catalog
     bulkhead_link bulkhead_mcp bulkhead_mcp_values bulkhead_plugin_base bulkhead_plugin bulkhead_profile
-    bulkhead_sandbox bulkhead_reactor)
+    bulkhead_sandbox bulkhead_signing bulkhead_reactor)
   list(APPEND objects "$<TARGET_OBJECTS:${part}>")
 endforeach()
 add_library(bulkhead_host_library STATIC ${objects})

@@ -1,5 +1,5 @@
-// Usage: embed PLUGIN_FOLDER PLUGIN... Runs a gateway in this process with the tools plugins of these
-// names, and calls the tool `echo` of each of them.
+// Usage: embed PLUGIN_FOLDER PLUGIN... Runs a gateway in this process with the tools plugins of
+// these names, and calls the tool `echo` of each of them.
 #include <bulkhead/host.hpp>
 
 #include <cstdio>
