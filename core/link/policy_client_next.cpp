@@ -41,7 +41,7 @@ void PolicyClientStub::connect_next(OwnedFd trunk, Done connected) {
 void PolicyClientStub::on_next_frame(const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case plugin_failed:
-      return fail_next(BH_E_UNAVAILABLE, reason_of(payload));
+      return next_broken(BH_E_UNAVAILABLE, reason_of(payload));
     case FrameKind::policy_changed:
       return;  // use_next() reports the change
     case policy_imported:
@@ -54,7 +54,16 @@ void PolicyClientStub::on_next_frame(const Frame &frame, std::string_view payloa
     default:
       break;
   }
-  fail_next(BH_E_PROTOCOL, "the new process sent an unexpected frame");
+  next_broken(BH_E_PROTOCOL, "the new process sent an unexpected frame");
+}
+
+// Fails the current step. Between two steps, the next one fails, or use_next() handles the loss.
+void PolicyClientStub::next_broken(bh_status status, const std::string &why) {
+  if (!next_->done) {
+    next_->lost = true;
+  } else {
+    fail_next(status, why);
+  }
 }
 
 void PolicyClientStub::move_state(Done moved) {

@@ -135,7 +135,8 @@ void PolicyClientStub::refuse(const std::vector<std::uint64_t> &numbers, std::st
 void PolicyClientStub::report_unhealthy(Channel &channel, std::string_view why) {
   const bool current = &channel == trunk_.get();
   lost(channel, why);
-  if (current) events_.process_unhealthy(compartment_);
+  // If the next process is in use now, it must not be restarted.
+  if (current && trunk_ == nullptr) events_.process_unhealthy(compartment_);
 }
 
 void PolicyClientStub::unanswered(std::uint64_t number, bool late) {

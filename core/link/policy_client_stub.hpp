@@ -143,6 +143,7 @@ class PolicyClientStub {
   void on_imported(const Frame &frame, std::string_view payload);
   void next_lost(std::string_view why);
   void fail_next(bh_status status, std::string_view why);
+  void next_broken(bh_status status, const std::string &why);
   void finish_step(Next::Step step, Result<void> result);
   void report_unhealthy(Channel &channel, std::string_view why);
   void lost(Channel &channel, std::string_view why);

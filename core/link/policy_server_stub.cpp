@@ -102,6 +102,8 @@ void PolicyServerStub::on_request(const Frame &frame, std::string_view payload) 
       !from_bytes(payload.substr(0, frame.value), &text)) {
     return;
   }
+  // A request after an export shows that the state was not moved.
+  send_held();
   bh_policy_request request = request_of(text);
   request.exchange = plugin_number(frame.exchange);
   ask(frame, request, payload.substr(frame.value), payload);
