@@ -53,8 +53,10 @@ class Keeper {
     for (auto at = steps_.lower_bound(path); at != steps_.end(); ++at) {
       if (!at->first.starts_with(path)) break;
       if (!is_within(at->first, path) || !is_writable(at->second)) continue;
-      // Plugins are loaded from the folder itself, but not from folders in it.
-      if (at->first != path && (at->second.folder || parent_of(at->first) != path)) continue;
+      // Plugins are loaded from the folder itself (NAME.so) and from folders in it (NAME/NAME.so).
+      const std::string above_it = parent_of(at->first);
+      const bool loaded = above_it == path || (!at->second.folder && parent_of(above_it) == path);
+      if (at->first != path && !loaded) continue;
       at->second.writable = false;
       kept_.insert(at->first);
     }

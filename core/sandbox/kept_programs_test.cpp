@@ -94,6 +94,24 @@ TEST_CASE("the gateway's programs do not change the view of a server that may no
   CHECK(p.view.notes.empty());
 }
 
+TEST_CASE("a server cannot change a plugin in a folder of its own, nor create one there") {
+  Place p;
+  p.policy.mode = GENERATE(Mode::home_read_only, Mode::strict);
+  p.file("plugins/mine/mine.so");
+  p.file("plugins/mine/data/file");
+  p.request.programs = {p.at("plugins")};
+  SECTION("in a folder that is granted") {
+    p.policy.write = {p.at("plugins/mine")};
+  }
+  SECTION("in a file that is granted") {
+    p.policy.write = {p.at("plugins/mine/mine.so")};
+  }
+  p.plan();
+  for (const ViewStep &step : p.view.steps) {
+    if (is_within(step.path, p.at("plugins"))) CHECK_FALSE(step.writable);
+  }
+}
+
 TEST_CASE("a second mount of the gateway's programs is read-only, too") {
   if (::geteuid() != 0) return;  // only root may mount
   Place p;

@@ -424,6 +424,14 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   fill_in_folders(out, arguments, corp->there);
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   note_nothing_offered(out, &notes);
+  // If the folder of the user's plugins did not exist, servers could not change the folder above
+  // it. On a read-only file system, it cannot be created, and is not needed.
+  if (arguments.serves != Arguments::Serves::nothing && arguments.plugin_dirs.empty()) {
+    std::error_code ignored;
+    const std::string plugins = user_plugin_dir();
+    std::filesystem::create_directories(plugins.substr(0, plugins.rfind('/')), ignored);
+    static_cast<void>(make_private_dir(plugins));
+  }
   hide_from_servers(out.profile);
   list_programs(out.profile);
   resolve_file_folders(&out.profile);
