@@ -9,6 +9,7 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
+#include "common/file_mark.hpp"
 #include "plugin/config_schema.hpp"
 #include "plugin/loader.hpp"
 #include "plugin_base/load_options.hpp"
@@ -53,18 +54,6 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
 
 }  // namespace
 
-std::string file_mark(const struct stat &status) {
-  std::string out;
-  for (const auto part :
-       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
-        static_cast<std::uint64_t>(status.st_size),
-        static_cast<std::uint64_t>(status.st_mtim.tv_sec),
-        static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
-    out += (out.empty() ? "" : ":") + std::to_string(part);
-  }
-  return out;
-}
-
 namespace {
 
 class PluginCheck {
@@ -73,7 +62,12 @@ class PluginCheck {
 
   PluginFile file_of(const PluginUse &use) {
     const Result<Facts> &facts = facts_of_plugin(use);
-    return facts ? facts->file : PluginFile();
+    if (facts) return facts->file;
+    // If a file cannot be read, its plugin keeps running. If the profile rejects it, its plugin
+    // must not; a mark that differs from all others makes it a changed file.
+    PluginFile out;
+    if (facts.error().code == BH_E_DENIED) out.mark = "rejected";
+    return out;
   }
 
   std::vector<std::string> run() {

@@ -2,8 +2,6 @@
 // All errors are reported together, before any plugin code runs.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <string>
 #include <vector>
 
@@ -19,9 +17,6 @@ namespace bulkhead::program {
 //
 // Blocks for file access. Reads the plugin files but runs none of their code.
 std::vector<std::string> check_plugins(Profile *profile);
-
-// Returns a string that changes if the file is replaced or written to (PluginFile::mark).
-std::string file_mark(const struct stat &status);
 
 // Returns the plugins in the profile's plugin directories, followed by those that the profile names
 // by path, without duplicates. Plugins named by path are checked completely. For the others, only

@@ -65,8 +65,7 @@ struct World {
   std::vector<std::string> events() const {
     std::vector<std::string> out;
     const auto log = PluginLog(state).read();
-    for (const PluginEvent &event : log.value())
-      out.push_back(event.event + " " + event.version);
+    for (const PluginEvent &event : log.value()) out.push_back(event.event + " " + event.version);
     return out;
   }
   std::size_t leftovers() const {

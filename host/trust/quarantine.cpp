@@ -8,6 +8,7 @@
 #include "bulkhead/cpp/json_reader.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "common/file_mark.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
 #include "mcp/for_each.hpp"
@@ -94,6 +95,9 @@ Result<QuarantinedPlugin> quarantine_plugin(const Profile &profile, const Plugin
                                             const std::string &reason) {
   const auto checked = Library::check(library_of(plugin), load_options(profile, plugin));
   if (!checked) return std::unexpected(checked.error());
+  const bool same = plugin.file.mark.empty() || !plugin.file.path.empty() ||
+                    file_mark(checked->status) == plugin.file.mark;
+  if (!same) return fail(BH_E_UNAVAILABLE, "its file has been replaced since it was loaded");
   QuarantinedPlugin out;
   out.id = checked->manifest.id;
   out.version = checked->manifest.version;
