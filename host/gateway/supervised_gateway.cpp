@@ -205,32 +205,36 @@ class SupervisedGateway {
   using Applied = std::function<void(Result<ApplyReport>)>;
   using Swapped = std::function<void(Result<PluginSwapped>)>;
 
+  static void set_file(Profile *profile, const PluginChange &change, const PluginFile &file) {
+    auto &uses = change.group == "policies"    ? profile->policies
+                 : change.group == "telemetry" ? profile->telemetry
+                                               : profile->tools;
+    for (PluginUse &use : uses) {
+      if (use.id == change.id) use.file = file;
+    }
+  }
+
   void swap(const PluginChange &change, const Swapped &done) {
     Profile next = profile_;
-    auto &uses = change.group == "policies"    ? next.policies
-                 : change.group == "telemetry" ? next.telemetry
-                                               : next.tools;
-    for (PluginUse &use : uses) {
-      if (use.id == change.id) use.file = change.to.file;
+    set_file(&next, change, change.to.file);
+    supervisor_->apply(
+        plan_compartments(next, facts_), ApplyMode::swap,
+        [this, change, done](const Result<ApplyReport> &report) { swapped(change, done, report); });
+  }
+
+  void swapped(const PluginChange &change, const Swapped &done, const Result<ApplyReport> &report) {
+    // BH_E_UNAVAILABLE: the endpoint is restarting with the new profile.
+    if (report || report.error().code == BH_E_UNAVAILABLE) {
+      set_file(&profile_, change, change.to.file);
+      const PluginSwapped answer = swaps_->in_use(change);
+      return report ? done(answer) : done(std::unexpected(report.error()));
     }
-    supervisor_->apply(plan_compartments(next, facts_), ApplyMode::swap,
-                       [this, next, change, done](const Result<ApplyReport> &report) {
-                         if (report) {
-                           profile_ = next;
-                           return done(swaps_->in_use(change));
-                         }
-                         const Error &error = report.error();
-                         if (error.code == BH_E_UNAVAILABLE) {
-                           // The endpoint is restarting with the new profile.
-                           profile_ = next;
-                           swaps_->in_use(change);
-                         }
-                         if (error.code != BH_E_INVALID) return done(std::unexpected(error));
-                         supervisor_->apply(plan_compartments(profile_, facts_), ApplyMode::restore,
-                                            [done, error](const Result<ApplyReport> &) {
-                                              done(std::unexpected(error));
-                                            });
-                       });
+    const Error error = report.error();
+    if (error.code != BH_E_INVALID) return done(std::unexpected(error));
+    if (supervisor_->stopped_former()) set_file(&profile_, change, swaps_->restored(change));
+    supervisor_->apply(
+        plan_compartments(profile_, facts_), ApplyMode::restore,
+        [done, error](const Result<ApplyReport> &) { done(std::unexpected(error)); });
   }
 
   void apply(Profile next, const std::vector<ProfileHold> &holds, Applied done) {

@@ -451,8 +451,9 @@ void Supervisor::ended(Child &child) {
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
   const bool crashed = !was_ready && ended_by_crash(status);
-  if (!was_ready && child.replaces != nullptr && (crashed || child.hung))
-    report_plugin(child, reason);
+  // A new version that a swap tries, or starts in place of the former one.
+  const bool tried = mode_ == ApplyMode::swap && child.awaited && child.strict;
+  if (!was_ready && tried && (crashed || child.hung)) report_plugin(child, reason);
   if (child.replaces != nullptr && apply_timer_ == 0) return drop(child, reason);
   // The endpoint's answer decides whether the candidate or its predecessor is restarted.
   if (apply_timer_ != 0 && (child.replaces != nullptr || has_candidate(&child))) {
@@ -504,6 +505,7 @@ void Supervisor::restart(Child &child) {
   if (started) return;
   log(LogLevel::error, child.slice.name, started.error().text);
   schedule(child);
+  on_awaited(child, started.error().text);
 }
 
 void Supervisor::give_up(Child &child, const std::string &reason) {

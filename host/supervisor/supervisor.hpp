@@ -125,6 +125,11 @@ class Supervisor {
   void apply(std::vector<Slice> slices, ApplyMode mode,
              std::function<void(Result<ApplyReport>)> done);
 
+  // Returns true if the current or last swap has stopped the former process before the new version
+  // was in use. If that swap is rejected, the former version must be started again from a copy,
+  // because its file may have been replaced.
+  bool stopped_former() const noexcept { return stopped_former_; }
+
   Reactor &reactor() noexcept { return *reactor_; }
   // Returns the endpoint's last report on servers and plugins. The endpoint sends a report whenever
   // a state changes.
@@ -180,6 +185,7 @@ class Supervisor {
   bool may_run_beside(const Child &child, const Slice &next) const;
   void start_beside(Child &child, Slice next);
   std::string cannot_swap(const std::vector<Slice> &slices) const;
+  std::string cannot_move_state(const std::vector<Slice> &slices) const;
   bool has_candidate(const Child *former = nullptr) const;
   bool has_next_policy() const;
   static Slice strict(Slice slice);
@@ -254,6 +260,7 @@ class Supervisor {
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
   ApplyMode mode_ = ApplyMode::change;  // of the current or last change
+  bool stopped_former_ = false;         // see stopped_former()
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -57,8 +57,14 @@ void Supervisor::apply(std::vector<Slice> slices, ApplyMode mode,
   if (!all_ready_) return done(fail(BH_E_LIMIT, std::string(still_starting)));
   remove_ended();
   mode_ = mode;
+  if (mode != ApplyMode::restore) stopped_former_ = false;
   if (mode == ApplyMode::swap) {
     if (std::string why = cannot_swap(slices); !why.empty()) {
+      return done(fail(BH_E_LIMIT, std::move(why)));
+    }
+  }
+  if (mode == ApplyMode::change) {
+    if (std::string why = cannot_move_state(slices); !why.empty()) {
       return done(fail(BH_E_LIMIT, std::move(why)));
     }
   }
@@ -178,6 +184,23 @@ std::string Supervisor::cannot_swap(const std::vector<Slice> &slices) const {
   return {};
 }
 
+// Returns why a changed policy cannot have another process beside the current one, from which it
+// takes over its state, or an empty string.
+std::string Supervisor::cannot_move_state(const std::vector<Slice> &slices) const {
+  for (const Slice &slice : slices) {
+    const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
+      return !child->leaving && child->slice.name == slice.name;
+    });
+    if (!is_policy(slice) || at == children_.end() || same_plugins((*at)->slice, slice)) continue;
+    const bool alone = !may_run_twice((*at)->slice) || !may_run_twice(slice);
+    if (alone || !(*at)->ready || leaving(slice.name) < max_leaving_policies) continue;
+    return "compartment \"" + slice.name +
+           "\" cannot have another process at the moment: calls of earlier versions have not "
+           "completed. Try again later";
+  }
+  return {};
+}
+
 // Returns true if there is a candidate (for this Child, or any if `former` is null).
 bool Supervisor::has_candidate(const Child *former) const {
   return std::any_of(children_.begin(), children_.end(), [&](const auto &child) {
@@ -231,6 +254,9 @@ void Supervisor::end_trial(Child &candidate) {
   log(LogLevel::info, former.slice.name, "stopping the former version of a plugin");
   former.slice = std::move(next);
   former.telemetry = 0;  // the requirements of the new version are not known yet
+  former.given_up = false;
+  former.failed_starts = 0;
+  stopped_former_ = true;
   former.awaited = former.strict = true;
   if (former.running()) {
     former.replaced = true;  // restarted with the new slice

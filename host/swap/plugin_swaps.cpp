@@ -9,10 +9,10 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/clock.hpp"
+#include "common/file_mark.hpp"
 #include "corporation/holds.hpp"
 #include "plugin_base/load_options.hpp"
 #include "sources/judge_places.hpp"
-#include "sources/plugin_check.hpp"
 #include "trust/plugin_log.hpp"
 
 namespace bulkhead::program {
@@ -353,10 +353,10 @@ void PluginSwaps::prepare(const Profile &profile, const std::vector<ProfileHold>
     job->former_mark = held->second.mark;
     job->base = use->file.mark;
   } else {
-    return job->done(fail(BH_E_LIMIT, where +
-                                          " cannot be swapped at the moment: the gateway is "
-                                          "starting, or the file in use was replaced. Try again, "
-                                          "or run `bulkhead reload`"));
+    return job->done(fail(BH_E_NOT_FOUND, where +
+                                              " cannot be swapped at the moment: the gateway is "
+                                              "starting, or the file in use was replaced. Try "
+                                              "again, or run `bulkhead reload`"));
   }
   const bh_status started = reactor_.run_blocking(
       this, bh::blocking_work(
@@ -419,6 +419,20 @@ PluginSwapped PluginSwaps::in_use(const PluginChange &change) {
   out.to_sha256 = change.to.file.sha256;
   if (!change.rollback) out.rollback_until_ms = bh::unix_ms() + rollback_ms;
   return out;
+}
+
+PluginFile PluginSwaps::restored(const PluginChange &change) {
+  const std::string name = change.group + "." + change.id;
+  Swap &swap = swaps_[name];
+  swap.plugin = change.plugin;
+  swap.base = change.base;
+  swap.current = change.from;
+  swap.current.file.change =
+      "restored: " + shown(change.from) + ", because " + shown(change.to) + " could not be started";
+  swap.trust = change.trust;
+  swap.previous = PluginVersion();
+  held_.erase(name);
+  return swap.current.file;
 }
 
 }  // namespace bulkhead::program

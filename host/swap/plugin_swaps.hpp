@@ -74,6 +74,10 @@ class PluginSwaps {
   // Must be called when the new version is in use. Logs the change (PluginLog), and returns the
   // response to the request.
   PluginSwapped in_use(const PluginChange &change);
+  // Must be called when the former version is in use again after a swap that had stopped it. From
+  // then on, it runs from its copy, because the profile's file may be the version that failed.
+  // Returns the file of the copy.
+  PluginFile restored(const PluginChange &change);
 
  private:
   struct Job;

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "bulkhead/cpp/callback.hpp"
+#include "common/file_mark.hpp"
 #include "plugin/loader.hpp"
-#include "sources/plugin_check.hpp"
 
 namespace bulkhead::program {
 
 // The files at one moment. work() runs on a pool thread.
 struct PluginWatch::Look {
   struct File {
-    std::string plugin, path;
+    std::string name, plugin, path;
     std::string mark;  // empty if there is no such file
   };
   PluginWatch *watch;
@@ -73,7 +73,7 @@ void PluginWatch::wait() {
 void PluginWatch::look() {
   if (swapping_ || watched_.empty()) return wait();
   auto job = std::make_unique<Look>(Look{this, dirs_, {}});
-  for (const Watched &one : watched_) job->files.push_back({one.plugin, one.path, {}});
+  for (const Watched &one : watched_) job->files.push_back({one.name, one.plugin, one.path, {}});
   const bh_status started = reactor_.run_blocking(
       this, bh::blocking_work(
                 job.get(), [](Look &it) { it.work(); }, [](Look &it) { it.watch->looked(it); }));
@@ -87,7 +87,7 @@ void PluginWatch::looked(Look &look) {
   looking_ = false;
   for (const Look::File &file : look.files) {
     const auto one = std::find_if(watched_.begin(), watched_.end(), [&](const Watched &watched) {
-      return watched.plugin == file.plugin && !file.mark.empty();
+      return watched.name == file.name && watched.plugin == file.plugin && !file.mark.empty();
     });
     if (one == watched_.end()) continue;
     one->path = file.path;

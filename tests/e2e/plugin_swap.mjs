@@ -383,19 +383,30 @@ test('a watched plugin is swapped when its file changes, and no other plugin is'
   await until('the repaired file is used', async () => (await versions()).second === 'two');
   assert.equal(failures(), 1, gateway.stderr().slice(before));
   assert.deepEqual(await versions(), { first: 'two', second: 'two', third: 'one' });
-  assert.equal(marks(t, gateway).filter((detail) => /swap: one .* replaced by two/.test(detail)).length, 2, show(marks(t, gateway)));
+  await until('both swaps are recorded', () => marks(t, gateway).filter((detail) => /swap: one .* replaced by two/.test(detail)).length === 2);
+});
+
+test('two watched instances of one file are both swapped', async (t) => {
+  const plugin = install(t.path('same/held.so'), 'one');
+  const gateway = await t.gateway({ ...settings, tools: { first: { plugin, watch: true }, second: { plugin, watch: true } } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  await until('all processes run', async () => (await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
+  assert.deepEqual(await both(client), ['one', 'one']);
+  install(plugin, 'two');
+  await until('both have the new version', async () => (await both(client)).every((version) => version === 'two'));
 });
 
 test('watch is refused where a swap would be', async (t) => {
   const path = install(t.path('w/held.so'), 'one');
   const corp = t.path('corp.toml');
-  writeFileSync(corp, `[tools.locked]\nplugin = "${path}"\n`, { mode: 0o644 });
+  writeFileSync(corp, `[[directives]]\noperation = "lock"\npath = 'plugin_dirs'\n`, { mode: 0o644 });
   const digest = createHash('sha256').update(readFileSync(path)).digest('hex');
   const cases = [
     [{ tools: { mine: { plugin: path, sha256: digest, watch: true } } }, /tools\.mine\.watch: the profile pins the file/],
     [{ policies: { rules: { plugin: 'policy-rules', watch: true } } }, /policies\.rules\.watch: policies\.rules runs in the endpoint/],
-    [{ tools: { locked: { plugin: path, watch: true } } }, /locked/, { BULKHEAD_CORP_PROFILE: corp }],
     [{ plugin_trust: { require_signatures: true }, tools: { mine: { plugin: 'builtin-http', watch: true } } }, /tools\.mine\.watch: plugin_trust\.require_signatures is set/],
+    [{ tools: { mine: { plugin: path, watch: true } } }, /tools\.mine\.watch: tools\.mine cannot be swapped, because plugin_dirs is locked/, { BULKHEAD_CORP_PROFILE: corp }],
     [{ tools: { mine: { plugin: path, watch: true } } }, /mine: watch = true is not possible with --single-process/, {}, ['--single-process']],
     [{ transports: { http: { watch: true } } }, /watch/],
   ];

@@ -1,14 +1,15 @@
 // A tools plugin whose calls, except those to `which` and `sleep`, complete only after its process
 // has received SIGUSR1, so that tests control when they complete. `sleep` completes after "ms"
-// milliseconds and returns "mark". Results contain HELD_VERSION, which identifies
-// the build of the plugin. When a call to hold_secret is released, the plugin stores HELD_VERSION
-// as a secret, reads it back and returns it.
+// milliseconds and returns "mark". Results contain HELD_VERSION, which identifies the build of the
+// plugin. When a call to hold_secret is released, the plugin stores HELD_VERSION as a secret, reads
+// it back and returns it. Version "fails" returns an error from start, and "crashes" aborts there.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json_reader.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -47,7 +48,10 @@ class Held {
     config_ = bh::view(json);
     return BH_OK;
   }
-  bh_status start(bh_error *) {
+  bh_status start(bh_error *error) {
+    constexpr std::string_view version = HELD_VERSION;
+    if (version == "fails") return bh::fail(error, BH_E_IO, "no such device");
+    if (version == "crashes") std::abort();
     struct sigaction action{};
     action.sa_handler = [](int) { released = 1; };
     ::sigaction(SIGUSR1, &action, nullptr);
