@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/write_all.hpp"
 #include "bulkhead/cpp/text.hpp"
 
 // Older C libraries do not define this flag, which Linux 6.3 introduced.
@@ -22,16 +23,6 @@ namespace {
 
 std::unexpected<Error> copy_error(const std::string &what) {
   return fail(BH_E_IO, what + ": " + bh::error_name(errno));
-}
-
-bool write_piece(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 OwnedFd memory_file() {
@@ -61,7 +52,7 @@ Result<OwnedFd> sealed_copy(int fd) {
     if (n == 0) break;
     size += static_cast<std::uint64_t>(n);
     if (size > max_sealed_bytes) return fail(BH_E_LIMIT, "is larger than 256 MiB");
-    if (!write_piece(out.get(), {piece.data(), static_cast<std::size_t>(n)}))
+    if (!write_all(out.get(), {piece.data(), static_cast<std::size_t>(n)}))
       return copy_error("cannot be copied for verification");
   }
   // The users of all compartments must be able to map it. A plugin's code is not secret.

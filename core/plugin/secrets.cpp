@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/write_all.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "plugin/plugin_file.hpp"
 
@@ -29,16 +30,6 @@ Result<OwnedFd> open_private_folder(const std::string &path) {
   if (status.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + " belongs to another user");
   if ((status.st_mode & 0777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return secret_failed(path);
   return fd;
-}
-
-bool write_all(int fd, std::string_view value) {
-  while (!value.empty()) {
-    const ssize_t n = ::write(fd, value.data(), value.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    value.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 // Counts the secrets in a folder. Temporary files, whose names begin with a dot, are not counted.

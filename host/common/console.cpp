@@ -14,7 +14,8 @@
 namespace bulkhead::program {
 namespace {
 
-bool write_all(int fd, std::string_view text) {
+// Like write_all(), but waits up to 1 s if the descriptor does not block.
+bool write_waiting(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n >= 0) {
@@ -68,7 +69,7 @@ std::string Console::with_progress(std::string_view text) const {
 
 void Console::write(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  write_all(STDERR_FILENO, with_progress(text));
+  write_waiting(STDERR_FILENO, with_progress(text));
 }
 
 void Console::offer(std::string_view text) {
@@ -86,7 +87,7 @@ void Console::progress(std::string_view line) {
 }
 
 bool write_stdout(std::string_view text) {
-  return write_all(STDOUT_FILENO, text);
+  return write_waiting(STDOUT_FILENO, text);
 }
 
 bool stdout_is_terminal() noexcept {

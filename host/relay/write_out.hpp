@@ -4,20 +4,11 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <string_view>
 
-namespace bulkhead::relay {
+#include "base/write_all.hpp"
 
-inline bool write_all(int fd, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
+namespace bulkhead::relay {
 
 inline bool write_output(std::string_view text) noexcept {
   return write_all(STDOUT_FILENO, text);

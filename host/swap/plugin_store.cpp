@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/write_all.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "plugin/plugin_file.hpp"
 #include "plugin/plugin_signature.hpp"
@@ -25,16 +26,6 @@ constexpr std::size_t max_manifest_bytes = 64u << 10;
 
 std::unexpected<Error> io_error(const std::string &what) {
   return fail(BH_E_IO, what + ": " + bh::error_name(errno));
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 // Reads at most `most` bytes.
