@@ -52,7 +52,8 @@ test-deps:
 test: test-deps configure  ## Build, then run unit and end-to-end tests, like CI
 	@umask 022; cmake --build $(BUILD) -j $(JOBS)
 	@scripts/kernel-features.sh
-	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
+	@# Some tests mostly wait, so one more test runs than there are processors.
+	@ctest --test-dir $(BUILD) -j $$(($(JOBS) + 1)) --output-on-failure
 
 test-full: test  ## Run make test, clang -Werror, ASan+UBSan, TSan, clang-tidy, the long drills
 	@scripts/test-full.sh

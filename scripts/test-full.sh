@@ -12,12 +12,15 @@ step() { printf '\n== %s\n' "$*"; }
 scripts/install-packages.sh build test full
 scripts/kernel-features.sh
 
+step "SDK headers alone with every installed compiler"
+sdk/tests/alone.sh "$PWD/sdk" --all
+
 step "clang 19 -Werror, AddressSanitizer and UndefinedBehaviorSanitizer"
 cmake --preset asan >/dev/null
 cmake --build build-asan -j "$jobs"
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-  ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE e2e
+  ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE 'e2e|toolchain'
 # If the program or a plugin prints a sanitizer report at exit, the test that ran it fails.
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
@@ -33,7 +36,7 @@ step "ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan -j "$jobs"
 TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-19" \
-  ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE 'e2e|no_tsan'
+  ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE 'e2e|no_tsan|toolchain'
 
 step "all cells of the matrix"
 tests/e2e/run.sh tests/matrix/matrix.mjs --all

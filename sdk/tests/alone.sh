@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# alone.sh SDK_DIR: checks that every SDK header can be included first.
-#  - Each header must compile alone as C++20, and a header of abi/ also as C11, C++17 and C++23, with
-#    every installed g++ 12 to 14 and clang++ 14 to 19, and with $CXX. All headers together must
-#    compile as C++23. The script prints the versions of the compilers. It fails if one of them is
-#    installed but has not compiled all headers, or if there is no g++ or no clang++.
+# alone.sh SDK_DIR [--all]: checks that every SDK header can be included first.
+#  - Each header of abi/ must compile alone as C11, C++17, C++20 and C++23 with every installed g++ 12
+#    to 14 and clang++ 14 to 19, and with $CXX. Each other header must compile alone as C++20 with
+#    the newest clang++; with --all, with all of these compilers. (The build does this with $CXX, too:
+#    sdk_headers_alone.) All headers together must compile as C++20 and C++23 with all of them. The
+#    script prints the versions of the compilers. It fails if one of them is installed but has not
+#    compiled all headers, or if there is no g++ or no clang++.
 #  - Each .hpp header must include the standard headers for all names that it uses. Compiling does
 #    not prove this, because standard headers include others, which differ between library versions.
 set -euo pipefail
 cd "$1"
+scope=${2:-}
 # The installed package has all headers in one folder.
 mapfile -t headers < <(find include aggregator/include -name '*.h' -o -name '*.hpp' | sort)
 [ ${#headers[@]} -gt 0 ] || { echo "no headers in $PWD" >&2; exit 1; }
@@ -115,22 +118,40 @@ extern int not_empty;" || { echo "$2 does not compile alone as $standard with $1
   return "$failed"
 }
 export -f check
+# Reports whether the compiler compiles each header alone.
+alone_with() {
+  [ "$scope" = --all ] || [ "$1" = "$newest_clang" ]
+}
+newest=0 newest_clang=
+for compiler in "${compilers[@]}"; do
+  version=$(version_of "$compiler")
+  number=${version#clang }
+  if [[ $version == clang* ]] && [ "${number%%.*}" -gt "$newest" ]; then
+    newest=${number%%.*} newest_clang=$compiler
+  fi
+done
+mapfile -t abi_headers < <(printf '%s\n' "${headers[@]}" | grep '\.h$')
 done_headers=$(mktemp)
 trap 'rm -f "$done_headers"' EXIT
 ran=()
 for compiler in "${compilers[@]}"; do
   : >"$done_headers"
-  printf '%s\0' "${headers[@]}" |
+  alone=("${abi_headers[@]}")
+  ! alone_with "$compiler" || alone=("${headers[@]}")
+  printf '%s\0' "${alone[@]}" |
     xargs -0 -P "$(nproc)" -I{} bash -c 'check "$@"' check "$compiler" {} "$done_headers" || fail=1
-  for header in "${headers[@]}"; do echo "#include <${header#*include/}>"; done |
-    "$compiler" -I include -I aggregator/include -fsyntax-only -Wall -Wextra -Werror -x c++ -std=c++2b - || {
-    echo "the headers do not compile as C++23 with $compiler"
-    fail=1
-  }
+  together=yes
+  for standard in c++20 c++2b; do
+    for header in "${headers[@]}"; do echo "#include <${header#*include/}>"; done |
+      "$compiler" -I include -I aggregator/include -fsyntax-only -Wall -Wextra -Werror -x c++ "-std=$standard" - || {
+      echo "the headers together do not compile as $standard with $compiler"
+      fail=1 together=no
+    }
+  done
   version=$(version_of "$compiler")
   count=$(wc -l <"$done_headers")
-  echo "$version ($compiler): $count of ${#headers[@]} headers"
-  [ "$count" -ne ${#headers[@]} ] || ran+=("${version%%.*}")
+  echo "$version ($compiler): all headers together: $together; alone: $count of ${#alone[@]}"
+  [ "$count" -ne ${#alone[@]} ] || [ "$together" = no ] || ran+=("${version%%.*}")
 done
 missing=()
 for one in "${supported[@]}"; do
