@@ -57,7 +57,7 @@ struct HostOptions {
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
   // Plugin files, keyed by the plugin's name in the profile. They were opened and verified before
   // this process gave up access to them. They take precedence over the plugin folders.
-  std::map<std::string, CheckedLibrary> checked_plugins;
+  CheckedLibraries checked_plugins;
   // The profile's servers and plugins that run in other processes, keyed by remote_name(). Each
   // process is connected with Host::attach().
   std::map<std::string, RemoteUse> remote;

@@ -102,7 +102,7 @@ void take_variables_over(const SlicePrivileges &may) {
   for (const auto &[name, value] : kept) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
-Confinement confinement_of(const Slice &slice, const std::map<std::string, CheckedLibrary> &checked,
+Confinement confinement_of(const Slice &slice, const CheckedLibraries &checked,
                            const std::vector<OwnedFd> &certificates) {
   const SlicePrivileges &may = slice.privileges;
   Confinement wish;
@@ -126,8 +126,8 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   }
   for (const auto &[name, library] : checked) {
     // Landlock does not restrict memory files, and accepts no rules for them.
-    if (library.sealed) continue;
-    wish.paths.push_back({{}, library.fd(), PathRule::Access::read});
+    if (!library || library->sealed) continue;
+    wish.paths.push_back({{}, library->fd(), PathRule::Access::read});
   }
   for (const OwnedFd &fd : certificates) {
     wish.paths.push_back({{}, fd.get(), PathRule::Access::read});
@@ -143,18 +143,12 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
 
 // Opens the libraries of all plugins that this process loads. Failures are reported later, when the
 // plugins are loaded, because their consequences depend on each plugin's `required` setting.
-std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
-  std::map<std::string, CheckedLibrary> checked;
+CheckedLibraries open_plugins(const Slice &slice) {
+  CheckedLibraries checked;
   const auto open = [&](const PluginUse &use) {
     if (checked.contains(library_of(use))) return;
-    auto library = Library::check(library_of(use), load_options(slice.profile, use));
-    if (library) {
-      checked.emplace(library_of(use), std::move(*library));
-    } else if (library.error().code == BH_E_DENIED) {
-      // When the plugin is loaded, this process can no longer access the file, so the error then
-      // would not have the reason.
-      send_log(BH_LOG_WARN, use.id, library.error().text);
-    }
+    checked.emplace(library_of(use),
+                    Library::check(library_of(use), load_options(slice.profile, use)));
   };
   for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);
   if (slice.router) {
@@ -201,8 +195,7 @@ class Runner final : public link::Channel::Receiver {
     };
   }
 
-  int run(Slice slice, std::map<std::string, CheckedLibrary> checked,
-          std::shared_ptr<Ledger> ledger) {
+  int run(Slice slice, CheckedLibraries checked, std::shared_ptr<Ledger> ledger) {
     return exit_code(slice.router
                          ? run_router(std::move(slice), std::move(checked), std::move(ledger))
                          : run_plugins(std::move(slice), std::move(checked)));
@@ -238,8 +231,7 @@ class Runner final : public link::Channel::Receiver {
     channel_->flush();
   }
 
-  Result<void> run_router(Slice slice, std::map<std::string, CheckedLibrary> checked,
-                          std::shared_ptr<Ledger> ledger) {
+  Result<void> run_router(Slice slice, CheckedLibraries checked, std::shared_ptr<Ledger> ledger) {
     HostOptions options;
     options.ledger = std::move(ledger);
     options.log = [](LogLevel level, std::string_view component, std::string_view text) {
@@ -281,7 +273,7 @@ class Runner final : public link::Channel::Receiver {
     return {};
   }
 
-  Result<void> run_plugins(Slice slice, std::map<std::string, CheckedLibrary> checked) {
+  Result<void> run_plugins(Slice slice, CheckedLibraries checked) {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
@@ -471,7 +463,9 @@ int run_compartment(const MakeService &make_service) {
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
-  for (const auto &[name, library] : checked) keep.push_back(library.fd());
+  for (const auto &[name, library] : checked) {
+    if (library) keep.push_back(library->fd());
+  }
   for (const OwnedFd &fd : certificates) keep.push_back(fd.get());
   if (slice.service && !passed) return EXIT_FAILURE;
   if (slice.service) keep.push_back(passed.get());

@@ -498,11 +498,17 @@ Result<CheckedLibrary> duplicate(const CheckedLibrary &checked) {
 }
 
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
-                                              const std::map<std::string, CheckedLibrary> &checked,
+                                              const CheckedLibraries &checked,
                                               const LoadOptions &options) {
   const auto at = checked.find(plugin);
-  if (at == checked.end()) return Library::load(plugin, nullptr, options);
-  auto copy = duplicate(at->second);
+  if (at == checked.end() || !at->second) {
+    auto loaded = Library::load(plugin, nullptr, options);
+    const bh_status code = loaded ? BH_OK : loaded.error().code;
+    const bool inaccessible = code == BH_E_IO || code == BH_E_DENIED || code == BH_E_NOT_FOUND;
+    if (inaccessible && at != checked.end()) return std::unexpected(at->second.error());
+    return loaded;
+  }
+  auto copy = duplicate(*at->second);
   if (!copy) return std::unexpected(copy.error());
   return Library::load(std::move(*copy), nullptr, options);
 }

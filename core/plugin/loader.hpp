@@ -69,6 +69,10 @@ struct CheckedLibrary {
   int fd() const noexcept { return file.get(); }
 };
 
+// Libraries that were checked before the process was confined, by the name of the plugin. An error
+// is kept because a later attempt, which can no longer access the file, would not find its reason.
+using CheckedLibraries = std::map<std::string, Result<CheckedLibrary>>;
+
 // Returns the config_schema in the file's BH_SCHEMA_SECTION. If the result is empty, the schema is
 // available only after the library has been loaded. Returns BH_E_INVALID or BH_E_LIMIT if the
 // section is invalid.
@@ -136,9 +140,10 @@ class Library {
 // reasons.
 inline constexpr std::string_view hang_words = "did not return from ";
 
-// Loads a plugin from `checked` if the map contains it, and otherwise from the plugin folders.
+// Loads a plugin from `checked` if the map contains its library, and otherwise from the plugin
+// folders. If they cannot be accessed and the map contains an error, returns this error.
 Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
-                                              const std::map<std::string, CheckedLibrary> &checked,
+                                              const CheckedLibraries &checked,
                                               const LoadOptions &options);
 
 // A manifest found in a folder, for `plugin list`. `error` is set if the manifest is invalid or has

@@ -393,4 +393,16 @@ TEST_CASE("list_plugins returns valid plugins, and errors for invalid plugins") 
 }
 
 }  // namespace
+TEST_CASE("if a plugin was rejected and is inaccessible now, the first reason is reported") {
+  CheckedLibraries checked;
+  checked.emplace("good", fail(BH_E_ABI, "plugin good: the first reason"));
+  const LoadOptions nowhere = from("/nonexistent");
+  const auto refused = load_library("good", checked, nowhere);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().text == "plugin good: the first reason");
+  const auto other = load_library("other", checked, nowhere);
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().text.find("first reason") == std::string::npos);
+}
+
 }  // namespace bulkhead

@@ -41,7 +41,7 @@ struct PluginRuntimeOptions {
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
   // Files that were opened and verified before the process was confined, keyed by the plugin's name
   // in the profile. They take precedence over files in the profile's folders.
-  std::map<std::string, CheckedLibrary> checked_plugins;
+  CheckedLibraries checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;

@@ -71,14 +71,13 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
 // unprivileged, the process is in a user namespace in which root's files appear to belong to user
 // 65534. If a plugin cannot be opened, the error is reported later, when it is known whether the
 // plugin is required.
-std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
-  std::map<std::string, CheckedLibrary> checked;
+CheckedLibraries check_plugins(const Profile &profile) {
+  CheckedLibraries checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {
     if (checked.contains(plugin)) return;
     LoadOptions options = load_options(profile);
     options.sha256 = sha256;
-    if (auto library = Library::check(plugin, options))
-      checked.emplace(plugin, *std::move(library));
+    checked.emplace(plugin, Library::check(plugin, options));
   };
   for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
                            &profile.telemetry, &profile.services}) {
