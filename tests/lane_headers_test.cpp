@@ -24,11 +24,11 @@ struct Heard final : ClientStubEvents {
   void lane_message(bh_lane, std::uint64_t, std::string_view message) override {
     messages.emplace_back(message);
   }
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &error, std::uint32_t) override {
-    failures.push_back(error.text);
+  void lane_exchange_failed(bh_lane, std::uint64_t, const LaneFailure &failure) override {
+    failures.push_back(failure.error.text);
   }
-  void lane_down(bh_lane, const Error &error, std::uint32_t) override {
-    failures.push_back(error.text);
+  void lane_down(bh_lane, const LaneFailure &failure) override {
+    failures.push_back(failure.error.text);
   }
   void lane_closed(bh_lane) override {}
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}
@@ -59,10 +59,13 @@ struct Compartment {
     table.message = [](void *c, bh_lane lane, std::uint64_t exchange, bh_str text) {
       of(c).message(lane, exchange, bh::view(text));
     };
-    table.exchange_failed = [](void *c, bh_lane lane, std::uint64_t exchange, const bh_error *e) {
-      of(c).exchange_failed(lane, exchange, e);
+    table.exchange_failed = [](void *c, bh_lane lane, std::uint64_t exchange,
+                               const bh_lane_failure *f) {
+      of(c).exchange_failed(lane, exchange, LaneFailure(f));
     };
-    table.lane_down = [](void *c, bh_lane lane, const bh_error *e) { of(c).lane_down(lane, e); };
+    table.lane_down = [](void *c, bh_lane lane, const bh_lane_failure *f) {
+      of(c).lane_down(lane, LaneFailure(f));
+    };
     table.lane_closed = [](void *c, bh_lane lane) { of(c).lane_closed(lane); };
     host.add_ext(BH_EXT_HOST_CONNECTOR, &table);
     const bh_entry *entry = bh_static_entry_ConnectorHttp();

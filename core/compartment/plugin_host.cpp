@@ -22,10 +22,13 @@ struct PluginHost::Receiver {
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) const {
     host.stub_->message(lane, exchange, message);
   }
-  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
-    host.stub_->exchange_failed(lane, exchange, error);
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                            const LaneFailure &failure) const {
+    host.stub_->exchange_failed(lane, exchange, failure);
   }
-  void lane_down(bh_lane lane, const bh_error *error) const { host.stub_->lane_down(lane, error); }
+  void lane_down(bh_lane lane, const LaneFailure &failure) const {
+    host.stub_->lane_down(lane, failure);
+  }
   void lane_closed(bh_lane lane) const { host.stub_->lane_closed(lane); }
 
   bh_status call_complete(bh_call call, std::uint32_t kind, std::string_view json) const {
@@ -207,6 +210,9 @@ const char *PluginHost::find_tables(std::uint32_t number) {
     case PluginKind::policy:
       plugin.policy = instance.ext(BH_EXT_POLICY, &bh_policy::filter);
       plugin.state = instance.ext(BH_EXT_STATE, &bh_state::import_state);
+      plugin.log = [this, id = parts_[number]->use.id](std::string_view text) {
+        log(BH_LOG_WARN, id, std::string(text));
+      };
       return plugin.policy == nullptr ? "the plugin is not a policy" : nullptr;
     case PluginKind::telemetry:
       plugin.telemetry = instance.ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bulkhead/abi/ext/draft/resume.h"
+#include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/tables.hpp"
 #include "embed/fake_world.hpp"
 #include "embed/seal.hpp"
@@ -44,7 +45,8 @@ struct TestTransport {
   void send(std::uint64_t stream, const std::string &message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    transport()->deliver(host->ctx, session, stream, bh::str(message), &delivery);
+    const bh_incoming incoming = bh::incoming(session, stream, message);
+    transport()->deliver(host->ctx, &incoming, &delivery);
   }
   void request(std::uint64_t stream, const std::string &id, const std::string &method,
                const std::string &params) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/tables.hpp"
 #include "embed/fake_world.hpp"
 #include "mcp/scan.hpp"
@@ -26,7 +27,8 @@ struct Seen {
   void send(const std::string &message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    transport()->deliver(host->ctx, session, 0, bh::str(message), &delivery);
+    const bh_incoming incoming = bh::incoming(session, 0, message);
+    transport()->deliver(host->ctx, &incoming, &delivery);
   }
   void open() {
     bh_peer peer{};

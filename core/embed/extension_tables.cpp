@@ -12,14 +12,6 @@
 #include "route/wire_edge.hpp"
 
 namespace bulkhead {
-namespace {
-
-Error to_error(const bh_error *error) {
-  if (error == nullptr) return {BH_E_INTERNAL, "the connector gave no reason"};
-  return {error->code, std::string(bh::text(*error))};
-}
-
-}  // namespace
 
 Part &part_of(void *ctx) noexcept {
   return static_cast<Part &>(*static_cast<PluginPart *>(Instance::of(ctx).user));
@@ -42,7 +34,7 @@ struct HostTables::Receiver {
   bh_status session_open(const bh_peer &peer, bh_session *out, bh_error *error) const {
     return route().clients.sessions.open(*part.end, peer, out, error);
   }
-  bh_status deliver_message(const bh_incoming &message, bh_delivery *out) const {
+  bh_status deliver(const bh_incoming &message, bh_delivery *out) const {
     if (part.end == nullptr) return BH_E_UNSUPPORTED;  // the plugin is not a transport
     return route().clients.sessions.deliver_message(*part.end, message, out);
   }
@@ -66,12 +58,12 @@ struct HostTables::Receiver {
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) const {
     route().servers.wires.message(lane, exchange, message);
   }
-  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
-    route().servers.wires.exchange_failed(lane, exchange, to_error(error),
-                                          error == nullptr ? 0 : error->retry_after_ms);
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                            const LaneFailure &failure) const {
+    route().servers.wires.exchange_failed(lane, exchange, failure);
   }
-  void lane_down(bh_lane lane, const bh_error *error) const {
-    route().servers.wires.down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);
+  void lane_down(bh_lane lane, const LaneFailure &failure) const {
+    route().servers.wires.down(lane, failure);
   }
   void lane_closed(bh_lane lane) const { route().servers.wires.closed(lane); }
 

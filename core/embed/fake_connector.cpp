@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/tables.hpp"
 
 namespace {
@@ -128,7 +129,8 @@ void FakeUpstreams::send(std::string_view server, const std::string &message,
 
 void FakeUpstreams::fall(std::string_view server, const std::string &reason) {
   const bh_error error = bh::make_error(BH_E_UNAVAILABLE, reason);
-  connector_host()->lane_down(host->ctx, lane(server).handle, &error);
+  const bh_lane_failure failure = bh::lane_failure(error);
+  connector_host()->lane_down(host->ctx, lane(server).handle, &failure);
 }
 
 void FakeUpstreams::send_on(bh_lane lane, const std::string &message) {
@@ -136,5 +138,6 @@ void FakeUpstreams::send_on(bh_lane lane, const std::string &message) {
 }
 
 void FakeUpstreams::lane_down(bh_lane lane, const bh_error &error) {
-  connector_host()->lane_down(host->ctx, lane, &error);
+  const bh_lane_failure failure = bh::lane_failure(error);
+  connector_host()->lane_down(host->ctx, lane, &failure);
 }

@@ -38,7 +38,7 @@ class FakePolicy : public Plain {
   bh_status observe(const bh_policy_request &r, bh_str result, bh_verdict *out, bh_error *) {
     return judge("observe", r, result, out);
   }
-  bh_status filter(const bh_policy_request &r) {
+  bh_status filter(const bh_policy_request &r, bh_error *) {
     bh_verdict none{};
     return judge("filter", r, {}, &none);
   }

@@ -100,8 +100,10 @@ void Policies::answered(std::uint64_t exchange, Gate::Decision decision, const v
 
 void Policies::filtered(std::uint64_t question, bool listed, const void *policy) {
   if (stack_.size() <= 1) return core_.route().policy.lists.answered(question, listed);
-  const Gate::Shown shown = stack_.filtered(question, listed, policy);
+  std::string why;
+  const Gate::Shown shown = stack_.filtered(question, listed, policy, &why);
   if (shown == Gate::Shown::pending) return;
+  if (!why.empty()) core_.route().policy.lists.policy_failed("an item", why);
   core_.route().policy.lists.answered(question, shown == Gate::Shown::yes);
 }
 

@@ -141,9 +141,11 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   bh_error error = bh::make_error();
   const PolicyWatch::Question question(watch_, engine.name);
   if (look == Look::filter) {
-    const bh_status status = engine.table->filter(engine.self, &request);
+    const bh_status status = engine.table->filter(engine.self, &request, &error);
     if (status == BH_OK) return {};
-    return status == BH_PENDING ? pending() : Gate::refusal({}, {});
+    if (status == BH_PENDING) return pending();
+    if (status == BH_E_DENIED) return Gate::refusal({}, {});
+    return Gate::failed("the policy failed: " + std::string(bh::text(error)));
   }
   const bh_status status =
       look == Look::decide
@@ -261,8 +263,12 @@ PolicyStack::Progress PolicyStack::from_the_beginning(const Progress &before) no
   return progress;
 }
 
-PolicyStack::Shown PolicyStack::filtered(std::uint64_t question, bool listed, const void *who) {
-  return shown(answered(question, listed ? Decision{} : Gate::refusal({}, {}), who).verdict);
+PolicyStack::Shown PolicyStack::filtered(std::uint64_t question, bool listed, const void *who,
+                                         std::string *why) {
+  const Decision decision = answered(question, listed ? Decision{} : Gate::refusal({}, {}), who);
+  const Shown out = shown(decision.verdict);
+  if (out == Shown::no && decision.rule == Gate::failed({}).rule) *why = decision.reason;
+  return out;
 }
 
 void PolicyStack::forget(std::uint64_t number) {
@@ -326,14 +332,17 @@ struct PolicyStackFunctions {
     return stack(self).fill_verdict(stack(self).begin(*request, Look::observe, bh::view(result)),
                                     out, error);
   }
-  static bh_status filter(void *self, const bh_policy_request *request) {
+  static bh_status filter(void *self, const bh_policy_request *request, bh_error *error) {
     if (const PolicyStack::Engine *one = only(self)) {
       const PolicyWatch::Question question(stack(self).watch_, one->name);
-      return one->table->filter(one->self, request);
+      return one->table->filter(one->self, request, error);
     }
-    const PolicyStack::Shown verdict = shown(stack(self).begin(*request, Look::filter, {}).verdict);
+    const PolicyStack::Decision decision = stack(self).begin(*request, Look::filter, {});
+    const PolicyStack::Shown verdict = shown(decision.verdict);
     if (verdict == PolicyStack::Shown::pending) return BH_PENDING;
-    return verdict == PolicyStack::Shown::yes ? BH_OK : BH_E_DENIED;
+    if (verdict == PolicyStack::Shown::yes) return BH_OK;
+    if (decision.rule != Gate::failed({}).rule) return BH_E_DENIED;
+    return bh::fail(error, BH_E_INTERNAL, decision.reason);
   }
 };
 

@@ -62,7 +62,8 @@ class PolicyStack {
   // pointer of the policy, or null for the policy that was asked last. Returns a pending decision
   // if another policy delays its verdict, or if no such request is waiting.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
-  Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
+  // Sets *why if a policy has failed.
+  Shown filtered(std::uint64_t question, bool listed, const void *who, std::string *why);
   // Must be called when the verdict is no longer needed or the call has finished.
   void forget(std::uint64_t number);
 

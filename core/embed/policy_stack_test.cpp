@@ -51,23 +51,25 @@ Engine &engine(void *self) {
   return *static_cast<Engine *>(self);
 }
 
-constexpr bh_policy table{
-    sizeof(bh_policy),
-    0,
-    [](void *self) { return engine(self).needs; },
-    [](void *self, const bh_policy_request *r, bh_verdict *out, bh_error *) {
-      return engine(self).answer(*r, {}, out);
-    },
-    [](void *self, const bh_policy_request *r, bh_str result, bh_verdict *out, bh_error *) {
-      return engine(self).answer(*r, bh::view(result), out);
-    },
-    [](void *self, const bh_policy_request *r) { return engine(self).answer(*r, {}, nullptr); },
-    nullptr};
+constexpr bh_policy table{sizeof(bh_policy),
+                          0,
+                          [](void *self) { return engine(self).needs; },
+                          [](void *self, const bh_policy_request *r, bh_verdict *out, bh_error *) {
+                            return engine(self).answer(*r, {}, out);
+                          },
+                          [](void *self, const bh_policy_request *r, bh_str result, bh_verdict *out,
+                             bh_error *) { return engine(self).answer(*r, bh::view(result), out); },
+                          [](void *self, const bh_policy_request *r, bh_error *error) {
+                            const bh_status status = engine(self).answer(*r, {}, nullptr);
+                            return status < 0 ? bh::fail(error, status, "cannot filter") : status;
+                          },
+                          nullptr};
 
 struct Stack {
   std::deque<Engine> engines;
   PolicyStack stack;
-  Gate gate;  // used like the gate of the router
+  Gate gate;            // used like the gate of the router
+  std::string failure;  // set by filtered()
 
   explicit Stack(std::size_t n, std::uint64_t kept_bytes = 1 << 20)
       : engines(n), kept_bytes_(kept_bytes) {
@@ -99,6 +101,13 @@ struct Stack {
     request.size = sizeof request;
     request.exchange = 1;
     return gate.observe(request, result);
+  }
+  Gate::Shown shows(const bh_policy_request &request) const {
+    std::string why;
+    return gate.shows(request, &why);
+  }
+  Gate::Shown filtered(std::uint64_t question, bool listed, const Engine *who) {
+    return stack.filtered(question, listed, who, &failure);
   }
   Gate::Decision answered(std::size_t i, std::uint64_t exchange = 1) {
     engines[i].status = BH_OK;
@@ -395,10 +404,10 @@ TEST_CASE("a request whose evaluation began under the previous rules is not comp
     bh_policy_request request{};
     request.size = sizeof request;
     request.exchange = 7;
-    REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
+    REQUIRE(s.shows(request) == Gate::Shown::pending);
     s.stack.rules_changed();
     s.engines[0].status = BH_E_DENIED;
-    CHECK(s.stack.filtered(7, true, &s.engines[1]) == Gate::Shown::no);
+    CHECK(s.filtered(7, true, &s.engines[1]) == Gate::Shown::no);
     CHECK(s.engines[0].asked.size() == 2);
   }
   SECTION("later requests are not affected") {
@@ -433,15 +442,33 @@ TEST_CASE("an item is listed if no policy hides it") {
   bh_policy_request request{};
   request.size = sizeof request;
   request.exchange = 7;
-  CHECK(s.gate.shows(request) == Gate::Shown::yes);
+  CHECK(s.shows(request) == Gate::Shown::yes);
   s.engines[1].status = BH_E_DENIED;
-  CHECK(s.gate.shows(request) == Gate::Shown::no);
+  CHECK(s.shows(request) == Gate::Shown::no);
   s.engines[0].status = BH_PENDING;
-  REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
-  CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::no);
+  REQUIRE(s.shows(request) == Gate::Shown::pending);
+  CHECK(s.filtered(7, true, &s.engines[0]) == Gate::Shown::no);
   s.engines[1].status = BH_OK;
-  REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
-  CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::yes);
+  REQUIRE(s.shows(request) == Gate::Shown::pending);
+  CHECK(s.filtered(7, true, &s.engines[0]) == Gate::Shown::yes);
+}
+
+TEST_CASE("an item is not listed if a policy fails, and the reason is returned") {
+  Stack s(2);
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = 7;
+  std::string why;
+  s.engines[1].status = BH_E_DENIED;
+  CHECK(s.gate.shows(request, &why) == Gate::Shown::no);
+  CHECK(why.empty());
+  s.engines[1].status = BH_E_IO;
+  CHECK(s.gate.shows(request, &why) == Gate::Shown::no);
+  CHECK(why.find("cannot filter") != std::string::npos);
+  s.engines[0].status = BH_PENDING;  // the second policy is asked after the first has answered
+  REQUIRE(s.shows(request) == Gate::Shown::pending);
+  CHECK(s.filtered(7, true, &s.engines[0]) == Gate::Shown::no);
+  CHECK(s.failure.find("cannot filter") != std::string::npos);
 }
 
 TEST_CASE("stored requests are limited in size; above the limit, calls are refused") {

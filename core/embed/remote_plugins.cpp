@@ -96,12 +96,12 @@ void RemotePlugins::expect_telemetry(const std::string &compartment, std::uint32
 void RemotePlugins::lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) {
   core_.route().servers.wires.message(lane, exchange, message);
 }
-void RemotePlugins::lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error,
-                                         std::uint32_t retry_after_ms) {
-  core_.route().servers.wires.exchange_failed(lane, exchange, error, retry_after_ms);
+void RemotePlugins::lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                                         const LaneFailure &failure) {
+  core_.route().servers.wires.exchange_failed(lane, exchange, failure);
 }
-void RemotePlugins::lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) {
-  core_.route().servers.wires.down(lane, error, retry_after_ms);
+void RemotePlugins::lane_down(bh_lane lane, const LaneFailure &failure) {
+  core_.route().servers.wires.down(lane, failure);
 }
 void RemotePlugins::lane_closed(bh_lane lane) {
   core_.route().servers.wires.closed(lane);

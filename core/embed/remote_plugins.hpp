@@ -47,9 +47,9 @@ class RemotePlugins final : private link::ClientStubEvents {
   std::vector<Upstream *> upstreams_of(const std::string &plugin) const;
 
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
-  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error,
-                            std::uint32_t retry_after_ms) override;
-  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) override;
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                            const LaneFailure &failure) override;
+  void lane_down(bh_lane lane, const LaneFailure &failure) override;
   void lane_closed(bh_lane lane) override;
   void call_complete(bh_call call, std::uint32_t kind, std::string_view json) override;
   void call_failed(bh_call call, const Error &error) override;

@@ -1,5 +1,4 @@
-// Tests transports whose messages do not require a session (deliver_message()), and transports that
-// use only deliver().
+// Tests transports whose messages do not require a session.
 #define BH_STATIC_PLUGIN
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -129,18 +128,14 @@ struct WireWorld : World {
   }
   static bh_incoming incoming(std::uint64_t stream, std::string_view text, const bh_peer *peer,
                               bh_session session = 0) {
-    bh_incoming in{};
-    in.size = sizeof in;
-    in.session = session;
-    in.stream = stream;
-    in.message = bh::str(text);
+    bh_incoming in = bh::incoming(session, stream, text);
     in.peer = peer;
     return in;
   }
   static Delivered deliver(const bh_incoming &in) {
     bh_delivery out{};
     out.size = sizeof out;
-    const bh_status status = wire.table()->deliver_message(wire.host->ctx, &in, &out);
+    const bh_status status = wire.table()->deliver(wire.host->ctx, &in, &out);
     return {status, out.kind, out.flags};
   }
   static Delivered deliver(std::uint64_t stream, std::string_view text) {
@@ -296,24 +291,20 @@ TEST_CASE("a message that would start a session is rejected") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // Within a session, both delivery functions can be used.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);
   CHECK((opened.flags & BH_DELIVERED_INITIALIZE) != 0);
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].session == session);
-  bh_delivery out{};
-  out.size = sizeof out;
-  const auto deliver_old = [&](bh_session to) {
-    return wire.table()->deliver(wire.host->ctx, to, 2, bh::str(list_tools), &out);
+  const auto deliver_to = [&](bh_session to) {
+    return w.deliver(WireWorld::incoming(2, list_tools, nullptr, to)).status;
   };
-  CHECK(deliver_old(session) == BH_OK);
+  CHECK(deliver_to(session) == BH_OK);
   REQUIRE(w.turn_until([&] { return wire.sent.size() == 2; }));
   CHECK(wire.sent[1].session == session);
   CHECK(has(wire.sent[1], "a__x"));
-  CHECK(deliver_old(0) == BH_STALE);
-  CHECK(deliver_old(session + 1) == BH_STALE);
+  CHECK(deliver_to(session + 1) == BH_STALE);
   // This cancels nothing, because the message belongs to a session.
   wire.table()->stream_gone(wire.host->ctx, session, 2);
   CHECK(w.host->status().sessions == 1);

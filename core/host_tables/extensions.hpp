@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/lane_failure.hpp"
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/abi/ext/draft/flow.h"
@@ -48,7 +49,7 @@ bh_status on_loop(void *ctx, F f) {
   return BH_OK;
 }
 
-// The Receiver must have session_open, deliver_message, stream_gone, session_close, check_revision,
+// The Receiver must have session_open, deliver, stream_gone, session_close, check_revision,
 // finished and set_process_name, with the arguments of the table's functions except ctx.
 template <class Receiver>
 struct TransportTable {
@@ -56,30 +57,18 @@ struct TransportTable {
   const bh_host_transport table;
 
   explicit TransportTable(const bh_limits &limits) noexcept
-      : table{sizeof table,   0,
-              &limits,        session_open,
-              deliver,        stream_gone,
-              session_close,  check_revision,
-              finished,       set_process_name,
-              deliver_message} {}
+      : table{sizeof table,  0,
+              &limits,       session_open,
+              deliver,       stream_gone,
+              session_close, check_revision,
+              finished,      set_process_name} {}
 
  private:
   static bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
     return Receiver::of(ctx).session_open(*peer, out, error);
   }
-  static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
-    return Receiver::of(ctx).deliver_message(*message, out);
-  }
-  // Called by transports that were built for ABI minor version 0 or 1.
-  static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
-                           bh_delivery *out) {
-    if (session == 0) return BH_STALE;
-    bh_incoming incoming{};
-    incoming.size = sizeof incoming;
-    incoming.session = session;
-    incoming.stream = stream;
-    incoming.message = message;
-    return deliver_message(ctx, &incoming, out);
+  static bh_status deliver(void *ctx, const bh_incoming *message, bh_delivery *out) {
+    return Receiver::of(ctx).deliver(*message, out);
   }
   static void stream_gone(void *ctx, bh_session session, std::uint64_t stream) {
     Receiver::of(ctx).stream_gone(session, stream);
@@ -111,7 +100,7 @@ struct FlowTable {
 };
 
 // The Receiver must have lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange,
-// const bh_error *), lane_down(lane, const bh_error *) and lane_closed(lane).
+// const LaneFailure &), lane_down(lane, const LaneFailure &) and lane_closed(lane).
 template <class Receiver>
 struct ConnectorTable {
   static constexpr std::string_view id = BH_EXT_HOST_CONNECTOR;
@@ -125,11 +114,11 @@ struct ConnectorTable {
     Receiver::of(ctx).lane_message(lane, exchange, bh::view(text));
   }
   static void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange,
-                              const bh_error *error) {
-    Receiver::of(ctx).lane_exchange_failed(lane, exchange, error);
+                              const bh_lane_failure *failure) {
+    Receiver::of(ctx).lane_exchange_failed(lane, exchange, LaneFailure(failure));
   }
-  static void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
-    Receiver::of(ctx).lane_down(lane, error);
+  static void lane_down(void *ctx, bh_lane lane, const bh_lane_failure *failure) {
+    Receiver::of(ctx).lane_down(lane, LaneFailure(failure));
   }
   static void lane_closed(void *ctx, bh_lane lane) { Receiver::of(ctx).lane_closed(lane); }
 };
@@ -170,14 +159,14 @@ struct ToolsTable {
       static_cast<void>(to.call_complete(call, kind, json.view()));
     });
   }
-  static void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
-    on_loop<Receiver>(ctx,
-                      [call, value, total, text = std::string(bh::view(message))](auto &&receiver) {
-                        receiver.call_progress(call, value, total, text);
-                      });
+  static void progress(void *ctx, bh_call call, const bh_progress *progress) {
+    on_loop<Receiver>(ctx, [call, value = progress->progress, total = progress->total,
+                            text = std::string(bh::view(progress->message))](auto &&receiver) {
+      receiver.call_progress(call, value, total, text);
+    });
   }
-  static void list_changed(void *ctx, std::uint32_t kind) {
-    on_loop<Receiver>(ctx, [kind](auto &&receiver) { receiver.list_changed(kind); });
+  static void list_changed(void *ctx, const bh_list_info *info) {
+    on_loop<Receiver>(ctx, [kind = info->kind](auto &&receiver) { receiver.list_changed(kind); });
   }
   static void resource_updated(void *ctx, bh_str uri) {
     on_loop<Receiver>(ctx, [text = std::string(bh::view(uri))](auto &&receiver) {

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "bulkhead/cpp/messages.hpp"
+#include "bulkhead/cpp/tools.hpp"
 #include "host_tables/extensions.hpp"
 #include "host_tables/reactor_tables.hpp"
 #include "host_tables/table_set.hpp"
@@ -32,7 +34,7 @@ struct FakeHost {
     *out = 7;
     return BH_OK;
   }
-  bh_status deliver_message(const bh_incoming &message, bh_delivery *) {
+  bh_status deliver(const bh_incoming &message, bh_delivery *) {
     CHECK(message.size == sizeof message);
     note("deliver " + std::to_string(message.session) + "/" + std::to_string(message.stream) + " " +
          std::string(bh::view(message.message)));
@@ -48,8 +50,12 @@ struct FakeHost {
   void lane_message(bh_lane, std::uint64_t exchange, std::string_view text) {
     note("message " + std::to_string(exchange) + " " + std::string(text));
   }
-  void lane_exchange_failed(bh_lane, std::uint64_t, const bh_error *) { note("exchange failed"); }
-  void lane_down(bh_lane, const bh_error *error) { note(error == nullptr ? "down" : "error"); }
+  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const LaneFailure &failure) {
+    note("failed " + std::to_string(exchange) + " " + failure.error.text);
+    failures.push_back(failure);
+  }
+  void lane_down(bh_lane, const LaneFailure &failure) { note("down " + failure.error.text); }
+  std::vector<LaneFailure> failures;
   void lane_closed(bh_lane) { note("closed"); }
   bh_status call_complete(bh_call call, std::uint32_t, std::string_view json) {
     note("complete " + std::to_string(call) + " " + std::string(json));
@@ -132,9 +138,12 @@ TEST_CASE("tables: functions restricted to the reactor thread call the receiver 
   CHECK(transport->session_open(&host, &peer, &session, nullptr) == BH_OK);
   CHECK(session == 7);
   bh_delivery out{};
-  CHECK(transport->deliver(&host, 7, 3, bh::str("{}"), &out) == BH_OK);
-  // deliver() does not accept session 0; only deliver_message() does.
-  CHECK(transport->deliver(&host, 0, 3, bh::str("{}"), &out) == BH_STALE);
+  bh_incoming incoming{};
+  incoming.size = sizeof incoming;
+  incoming.session = 7;
+  incoming.stream = 3;
+  incoming.message = bh::str("{}");
+  CHECK(transport->deliver(&host, &incoming, &out) == BH_OK);
   transport->stream_gone(&host, 7, 3);
   transport->session_close(&host, 7, BH_SESSION_INPUT_ENDED);
   CHECK(transport->check_revision(&host, 7, bh::str("good")) == BH_OK);
@@ -146,10 +155,34 @@ TEST_CASE("tables: functions restricted to the reactor thread call the receiver 
   host.got.clear();
   const auto *connector = table<bh_host_connector>(set, BH_EXT_HOST_CONNECTOR);
   connector->message(&host, 1, 9, bh::str("text"));
-  connector->exchange_failed(&host, 1, 9, nullptr);
-  connector->lane_down(&host, 1, nullptr);
+  const bh_error error = bh::make_error(BH_E_AUTH, "who are you?", 7);
+  const std::vector<bh_str> challenges(BH_CHALLENGE_COUNT + 1, bh::str("Basic"));
+  const bh_lane_failure failure{sizeof failure,         401, &error,        challenges.data(),
+                                BH_CHALLENGE_COUNT + 1, 0,   bh::str("a b")};
+  connector->exchange_failed(&host, 1, 9, &failure);
+  connector->lane_down(&host, 1, nullptr);  // violates the ABI
   connector->lane_closed(&host, 1);
-  CHECK(host.got == Notes{"message 9 text", "exchange failed", "down", "closed"});
+  CHECK(host.got ==
+        Notes{"message 9 text", "failed 9 who are you?", "down no reason given", "closed"});
+  REQUIRE(host.failures.size() == 1);
+  CHECK(host.failures[0].error.code == BH_E_AUTH);
+  CHECK(host.failures[0].retry_after_ms == 7);
+  CHECK(host.failures[0].http_status == 401);
+  CHECK(host.failures[0].scope == "a b");
+  CHECK(host.failures[0].challenges == std::vector<std::string>(BH_CHALLENGE_COUNT, "Basic"));
+}
+
+TEST_CASE("tables: challenges that are too long in total are dropped") {
+  const std::string half(BH_CHALLENGE_BYTES / 2, 'x'), more = half + "x";
+  const bh_str challenges[] = {bh::str(half), bh::str(more), bh::str("y")};
+  const bh_error error = bh::make_error();
+  bh_lane_failure failure = bh::lane_failure(error);
+  failure.challenges = challenges;
+  failure.challenge_count = 3;
+  failure.error = nullptr;  // violates the ABI
+  const LaneFailure copy(&failure);
+  CHECK(copy.challenges == std::vector<std::string>{half, "y"});
+  CHECK(copy.error.code == BH_E_INTERNAL);
 }
 
 TEST_CASE("tables: tools plugins may call from any thread") {
@@ -163,10 +196,13 @@ TEST_CASE("tables: tools plugins may call from any thread") {
     result.size = sizeof result;
     result.json = bh::buf("[1]");
     const bh_status status = tools->complete(&host, 5, &result);
-    tools->progress(&host, 5, 1, 2, bh::str(std::string("half")));
+    const std::string half = "half";
+    const bh_progress progress = bh::progress(1, 2, half);
+    tools->progress(&host, 5, &progress);
     events->event(&host, 5, BH_RECORD_NET, bh::str(std::string("{}")));
     events->event(&host, 5, BH_RECORD_NET, bh::str(std::string(BH_EVENT_BYTES + 1, 'x')));
-    tools->list_changed(&host, BH_LIST_TOOLS);
+    const bh_list_info info = bh::list_info(BH_LIST_TOOLS);
+    tools->list_changed(&host, &info);
     tools->resource_updated(&host, bh::str(std::string("u:1")));
     return status;
   };

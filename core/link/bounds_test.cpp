@@ -54,8 +54,8 @@ struct Peer final : Channel::Receiver {
 struct Heard final : ClientStubEvents {
   std::vector<bh_lane> closed, down;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &, std::uint32_t) override {}
-  void lane_down(bh_lane lane, const Error &, std::uint32_t) override { down.push_back(lane); }
+  void lane_exchange_failed(bh_lane, std::uint64_t, const LaneFailure &) override {}
+  void lane_down(bh_lane lane, const LaneFailure &) override { down.push_back(lane); }
   void lane_closed(bh_lane lane) override { closed.push_back(lane); }
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}
   void call_failed(bh_call, const Error &) override {}
@@ -205,14 +205,14 @@ TEST_CASE("a compromised client stub can open only a limited number of lanes and
   connector.lane_close = [](void *, void *) {};
   bh_tools tools{};
   tools.size = sizeof tools;
-  tools.list = [](void *, std::uint32_t, bh_buf *, bh_error *) {
+  tools.list = [](void *, const bh_list_info *, bh_buf *, bh_error *) {
     return static_cast<bh_status>(BH_E_UNSUPPORTED);
   };
   tools.call_begin = [](void *, bh_call, const bh_call_info *, bh_error *) {
     ++calls;
     return static_cast<bh_status>(BH_PENDING);
   };
-  tools.call_cancel = [](void *, bh_call) {};
+  tools.call_cancel = [](void *, bh_call, const bh_cancel *) {};
   std::vector<ServedPlugin> plugins(2);
   plugins[0].id = "connector";
   plugins[0].connector = &connector;
@@ -246,7 +246,9 @@ TEST_CASE("a compromised client stub can open only a limited number of lanes and
 
   Frame call;
   call.kind = call_begin;
-  const std::string text = to_bytes(CallText{"tools", "", "", ""});
+  CallText named;
+  named.plugin = "tools";
+  const std::string text = to_bytes(named);
   for (std::size_t i = 0; i <= ServerStub::max_calls; ++i) {
     call.exchange = i + 1;
     REQUIRE(client.channel->send(call, text) == BH_OK);

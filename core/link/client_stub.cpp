@@ -7,6 +7,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/messages.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
 
@@ -19,6 +20,24 @@ constexpr std::string_view queue_full = "it reads too slowly: its queue is full"
 
 std::uint32_t clamp_ms(std::uint64_t ms) {
   return ms > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(ms);
+}
+
+// Reads the failure in a lane_failed or lane_down frame. The sender may be compromised.
+LaneFailure read_failure(const Frame &frame, std::string_view payload) {
+  constexpr std::size_t most_bytes = 2 * BH_CHALLENGE_BYTES + 4096;  // with error and lengths
+  FailureText text;
+  if (payload.size() > most_bytes || !from_bytes(payload, &text)) {
+    return {BH_E_PROTOCOL, "the reason could not be read"};
+  }
+  LaneFailure out({static_cast<bh_status>(frame.code),
+                   std::string(bh::cut_text(text.error, sizeof(bh_error::text)))},
+                  clamp_ms(frame.value));
+  out.http_status = text.http_status;
+  out.set_scope(text.scope);
+  for (const std::string_view challenge : text.challenges) {
+    if (!out.add_challenge(challenge)) break;
+  }
+  return out;
 }
 
 std::string archive_headers(std::span<const bh_header> headers) {
@@ -71,14 +90,11 @@ struct ClientStub::Lane final : Channel::Receiver {
         return;
       case lane_failed:
         if (!closing && !down) {
-          events.lane_exchange_failed(handle, frame.exchange,
-                                      {static_cast<bh_status>(frame.code), std::string(payload)},
-                                      clamp_ms(frame.value));
+          events.lane_exchange_failed(handle, frame.exchange, read_failure(frame, payload));
         }
         return;
       case FrameKind::lane_down:
-        return stub->lane_lost(*this, {static_cast<bh_status>(frame.code), std::string(payload)},
-                               clamp_ms(frame.value));
+        return stub->lane_lost(*this, read_failure(frame, payload));
       case FrameKind::lane_closed:
         if (closing) stub->end_lane(*this);
         return;
@@ -88,7 +104,7 @@ struct ClientStub::Lane final : Channel::Receiver {
   }
   void closed(Channel &, std::string_view reason) override {
     if (closing) return stub->end_lane(*this);
-    stub->lane_lost(*this, {BH_E_IO, stub->about(reason)}, 0);
+    stub->lane_lost(*this, {BH_E_IO, stub->about(reason)});
   }
 };
 
@@ -133,7 +149,7 @@ void ClientStub::attach(OwnedFd trunk) {
     if (lane->server_end && !lane->down && !hand_over(*lane)) left.push_back(lane);
   }
   for (Lane *lane : left) {
-    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_LIMIT, about(queue_full)}, 0);
+    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_LIMIT, about(queue_full)});
   }
   send_waiting();
 }
@@ -174,7 +190,7 @@ void ClientStub::give_up(const std::string &reason) {
     if (lane->server_end && !lane->down) waiting.push_back(lane);
   }
   for (Lane *lane : waiting) {
-    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_}, 0);
+    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_});
   }
   for (auto &[id, plugin] : plugins_) plugin->failure = gave_up_;
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
@@ -221,7 +237,7 @@ void ClientStub::lose_lanes(const Error &error) {
     if (lane->closing) {
       end_lane(*lane);
     } else {
-      lane_lost(*lane, error, 0);
+      lane_lost(*lane, error);
     }
   }
 }
@@ -345,10 +361,10 @@ bool ClientStub::hand_over(Lane &lane) {
   return true;
 }
 
-void ClientStub::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
+void ClientStub::lane_lost(Lane &lane, const LaneFailure &failure) {
   if (lane.down) return;
   lane.down = true;
-  if (!lane.closing) events_.lane_down(lane.handle, error, retry_after_ms);
+  if (!lane.closing) events_.lane_down(lane.handle, failure);
 }
 
 void ClientStub::end_lane(Lane &lane) {
@@ -486,7 +502,8 @@ struct ClientStubFunctions {
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));
   }
 
-  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {
+  static bh_status list(void *self, const bh_list_info *info, bh_buf *out, bh_error *error) {
+    const std::uint32_t kind = info->kind;
     const auto &plugin = *static_cast<Plugin *>(self);
     if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
     if (!plugin.listed) return BH_PENDING;
@@ -504,8 +521,15 @@ struct ClientStubFunctions {
     frame.code = info->flags;
     frame.exchange = call;
     frame.value = info->deadline_ns;
-    const CallText text{plugin.id, std::string(bh::view(info->method)),
-                        std::string(bh::view(info->name)), std::string(bh::view(info->arguments))};
+    const CallText text{plugin.id,
+                        bh::view(info->method),
+                        bh::view(info->name),
+                        bh::view(info->arguments),
+                        bh::view(info->principal),
+                        bh::view(info->traceparent),
+                        bh::view(info->input_responses),
+                        bh::view(info->request_state),
+                        info->session};
     if (stub.trunk_ == nullptr) {
       if (stub.wait(frame, to_bytes(text))) return BH_PENDING;
       return bh::fail(error, BH_E_LIMIT,
@@ -518,7 +542,7 @@ struct ClientStubFunctions {
     return BH_PENDING;
   }
 
-  static void call_cancel(void *self, bh_call call) {
+  static void call_cancel(void *self, bh_call call, const bh_cancel *cancel) {
     const auto &plugin = *static_cast<Plugin *>(self);
     ClientStub &stub = *plugin.stub;
     const auto waits = std::find_if(stub.waiting_.begin(), stub.waiting_.end(),
@@ -532,8 +556,10 @@ struct ClientStubFunctions {
     if (trunk == nullptr) return;
     Frame frame;
     frame.kind = FrameKind::call_cancel;
+    frame.code = cancel->reason;
     frame.exchange = call;
-    trunk->channel->send(frame);
+    trunk->calls.erase(call);  // if the process refuses it, the next process must not begin it
+    trunk->channel->send(frame, bh::view(cancel->text));
   }
 
   static std::uint32_t features(void *self) { return static_cast<Plugin *>(self)->features; }

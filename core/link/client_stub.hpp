@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/lane_failure.hpp"
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "link/channel.hpp"
@@ -29,9 +30,9 @@ class ClientStubEvents {
  public:
   virtual ~ClientStubEvents() = default;
   virtual void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) = 0;
-  virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error,
-                                    std::uint32_t retry_after_ms) = 0;
-  virtual void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) = 0;
+  virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                                    const LaneFailure &failure) = 0;
+  virtual void lane_down(bh_lane lane, const LaneFailure &failure) = 0;
   virtual void lane_closed(bh_lane lane) = 0;
   virtual void call_complete(bh_call call, std::uint32_t kind, std::string_view json) = 0;
   virtual void call_failed(bh_call call, const Error &error) = 0;
@@ -99,7 +100,7 @@ class ClientStub {
   void lose_lanes(const Error &error);
   Trunk *trunk_of(bh_call call);
   bool hand_over(Lane &lane);
-  void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
+  void lane_lost(Lane &lane, const LaneFailure &failure);
   void end_lane(Lane &lane);
   Plugin *find(std::uint32_t number);
   void name(std::uint32_t number, std::string_view id);

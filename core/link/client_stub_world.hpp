@@ -47,7 +47,7 @@ struct ClientStubWorld : Loop {
   }
   bh_status filter(std::uint64_t number) {
     const bh_policy_request request = request_of(number);
-    return table.filter(&client, &request);
+    return table.filter(&client, &request, nullptr);
   }
 };
 

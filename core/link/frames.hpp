@@ -26,7 +26,7 @@ enum FrameKind : std::uint16_t {
   // fd: the lane's socket; payload: archived LaneText; value: connection timeout in ms.
   lane_open = 1,
   call_begin,   // exchange; code: flags; value: deadline; payload: archived CallText
-  call_cancel,  // exchange
+  call_cancel,  // exchange; code: BH_CANCEL_...; payload: the client's reason
   // payload: a plugin's ID. If the plugin exists, the response is plugin_named and the plugin's
   // lists.
   tools_wanted,
@@ -60,8 +60,8 @@ enum FrameKind : std::uint16_t {
 
   // Lane socket, server stub to client stub.
   lane_message = 48,  // exchange; payload: the message
-  lane_failed,        // exchange; code: status; value: retry delay in ms; payload: error message
-  lane_down,          // code: status; value: retry delay in ms; payload: error message
+  lane_failed,        // exchange; code: status; value: retry delay in ms; payload: FailureText
+  lane_down,          // code: status; value: retry delay in ms; payload: FailureText
   lane_closed,
 
   // Policy trunk, client stub to server stub. A response has the `exchange` of its request.

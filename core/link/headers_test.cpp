@@ -29,7 +29,9 @@ struct Got {
 // A connector that stores the messages it receives.
 struct Wire {
   std::vector<Got> got;
-  static bh_status open(void *, bh_lane, const bh_lane_info *, void **out, bh_error *) {
+  bh_lane handle = 0;  // of the last lane
+  static bh_status open(void *self, bh_lane lane, const bh_lane_info *, void **out, bh_error *) {
+    static_cast<Wire *>(self)->handle = lane;
     *out = out;
     return BH_OK;
   }
@@ -48,11 +50,15 @@ struct Heard final : ClientStubEvents {
   std::vector<std::pair<std::uint64_t, Error>> failed;
   bool down = false;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const Error &error,
-                            std::uint32_t) override {
-    failed.emplace_back(exchange, error);
+  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const LaneFailure &failure) override {
+    failed.emplace_back(exchange, failure.error);
+    failures.push_back(failure);
   }
-  void lane_down(bh_lane, const Error &, std::uint32_t) override { down = true; }
+  void lane_down(bh_lane, const LaneFailure &failure) override {
+    down = true;
+    failures.push_back(failure);
+  }
+  std::vector<LaneFailure> failures;
   void lane_closed(bh_lane) override {}
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}
   void call_failed(bh_call, const Error &) override {}
@@ -82,10 +88,10 @@ struct Link {
   std::map<std::string, std::string> definitions{{"s", "{}"}};
   std::unique_ptr<ServerStub> server;
 
-  Link() {
+  explicit Link(std::uint64_t message_bytes = 4096) {
     limits.size = sizeof limits;
-    limits.message_bytes = 4096;
-    limits.write_queue_bytes = 1u << 20;
+    limits.message_bytes = message_bytes;
+    limits.write_queue_bytes = 4u << 20;
     table.size = sizeof table;
     table.lane_open = Wire::open;
     table.lane_send = Wire::send;
@@ -197,7 +203,9 @@ TEST_CASE("headers from a compromised client stub are limited and validated") {
     CHECK(answer.kind == lane_failed);
     CHECK(answer.exchange == exchange);
     CHECK(static_cast<bh_status>(answer.code) == BH_E_INVALID);
-    CHECK(text == "cannot parse the message headers");
+    FailureText failure;
+    REQUIRE(from_bytes(text, &failure));
+    CHECK(failure.error == "cannot parse the message headers");
   };
   const auto archived = [](std::size_t n, std::string_view name, std::string_view value) {
     HeadersText text;
@@ -224,4 +232,66 @@ TEST_CASE("headers from a compromised client stub are limited and validated") {
   CHECK(link.wire.got[0].kind == BH_LANE_NOTIFICATION);
   CHECK(link.wire.got[0].text == "{}");
   CHECK(link.wire.got[0].headers == Pairs{{"A", "1"}});
+}
+
+TEST_CASE("a failure crosses a link with its challenges, status and scope") {
+  Link link;
+  Heard heard;
+  ClientStub client(*link.reactor, "compartment", link.limits, heard);
+  auto [one, two] = pair();
+  link.server->attach(std::move(two));
+  client.attach(std::move(one));
+  void *self = client.plugin("connector"), *lane = nullptr;
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str("s");
+  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  REQUIRE(link.until([&] { return link.server->lanes() == 1; }));
+  LaneFailure failure({BH_E_AUTH, "authentication required"}, 3000);
+  failure.http_status = 401;
+  failure.challenges = {"Bearer realm=\"r\", scope=\"a b\"", "Basic"};
+  failure.scope = "a b";
+  const bh_lane there = link.wire.handle;
+  link.server->exchange_failed(there, 5, failure);
+  link.server->lane_down(there, failure);
+  REQUIRE(link.until([&] { return heard.down; }));
+  REQUIRE(heard.failures.size() == 2);
+  for (const LaneFailure &got : heard.failures) {
+    CHECK(got.error.code == BH_E_AUTH);
+    CHECK(got.error.text == "authentication required");
+    CHECK(got.retry_after_ms == 3000);
+    CHECK(got.http_status == 401);
+    CHECK(got.challenges == failure.challenges);
+    CHECK(got.scope == "a b");
+  }
+  REQUIRE(heard.failed.size() == 1);
+  CHECK(heard.failed[0].first == 5);
+}
+
+TEST_CASE("a failure from a compromised connector is limited") {
+  Link link(2u << 20);
+  Heard heard;
+  ClientStub client(*link.reactor, "compartment", link.limits, heard);
+  auto [one, two] = pair();
+  link.server->attach(std::move(two));
+  client.attach(std::move(one));
+  void *self = client.plugin("connector"), *lane = nullptr;
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str("s");
+  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  REQUIRE(link.until([&] { return link.server->lanes() == 1; }));
+  LaneFailure many(BH_E_AUTH, std::string(2'000, 'e'));
+  many.challenges.assign(20, "Basic");
+  many.challenges[1] = std::string(BH_CHALLENGE_BYTES + 1, 'x');
+  many.scope = "a\x1b[31m";
+  LaneFailure large(BH_E_AUTH, std::string(1u << 20, 'e'));
+  link.server->exchange_failed(link.wire.handle, 5, many);
+  link.server->exchange_failed(link.wire.handle, 6, large);
+  REQUIRE(link.until([&] { return heard.failures.size() == 2; }));
+  CHECK(heard.failures[0].error.text == std::string(sizeof(bh_error::text), 'e'));
+  CHECK(heard.failures[0].challenges == std::vector<std::string>(BH_CHALLENGE_COUNT, "Basic"));
+  CHECK(heard.failures[0].scope.empty());
+  CHECK(heard.failures[1].error.code == BH_E_PROTOCOL);
+  CHECK(heard.failures[1].challenges.empty());
 }

@@ -355,10 +355,10 @@ struct PolicyClientStubFunctions {
     frame.kind = FrameKind::policy_observe;
     return self(stub).ask(frame, *request, result, error);
   }
-  static bh_status filter(void *stub, const bh_policy_request *request) {
+  static bh_status filter(void *stub, const bh_policy_request *request, bh_error *error) {
     Frame frame;
     frame.kind = FrameKind::policy_filter;
-    return self(stub).ask(frame, *request, {}, nullptr);
+    return self(stub).ask(frame, *request, {}, error);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/clock.hpp"
 #include "reactor/post_owned.hpp"
 
 namespace bulkhead::link {
@@ -125,7 +126,10 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       status = plugin_.policy->observe(plugin_.self, &request, bh::str(text), &verdict, &error);
       break;
     case FrameKind::policy_filter:
-      status = plugin_.policy->filter(plugin_.self, &request);
+      status = plugin_.policy->filter(plugin_.self, &request, &error);
+      if (status != BH_OK && status != BH_PENDING && status != BH_E_DENIED) {
+        log_failure(request, bh::text(error));
+      }
       break;
     default:
       return;
@@ -146,6 +150,14 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       frame.exchange, verdict.verdict,
       {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason)), verdict.flags},
       bh::view(verdict.arguments));
+}
+
+// Logs why the plugin could not decide about a listed item, at most once in 10 s.
+void PolicyServerStub::log_failure(const bh_policy_request &request, std::string_view why) {
+  if (!plugin_.log || !filter_failures_.may_log(bh::monotonic_ns())) return;
+  plugin_.log("could not decide whether \"" + std::string(bh::view(request.name)) +
+              "\" of server \"" + std::string(bh::view(request.server)) +
+              "\" is listed, so it is not listed: " + std::string(why));
 }
 
 // ---- asynchronous verdicts of the plugin --------------------------------------------------------

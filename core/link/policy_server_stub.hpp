@@ -17,6 +17,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/log_limit.hpp"
 #include "bulkhead/abi/ext/policy.h"
 #include "link/channel.hpp"
 #include "link/frames.hpp"
@@ -76,6 +77,7 @@ class PolicyServerStub {
   void return_requests();
   void send_held();
   bool is_open(std::uint64_t number, bool filter) const;
+  void log_failure(const bh_policy_request &request, std::string_view why);
   std::uint64_t plugin_number(std::uint64_t exchange) const noexcept;
   void send(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
             std::string_view payload = {});
@@ -96,6 +98,7 @@ class PolicyServerStub {
   std::unordered_map<std::uint64_t, Open> open_;  // by the number that the plugin sees
   std::uint64_t exporting_ = 0;  // the number of the policy_export that is being answered
   bool exported_ = false;        // verdicts are held until it is known whether the state is used
+  LogLimit filter_failures_;
 };
 
 }  // namespace bulkhead::link

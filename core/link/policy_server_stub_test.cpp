@@ -29,7 +29,7 @@ struct Judge {
         [](void *self, const bh_policy_request *r, bh_str, bh_verdict *out, bh_error *) {
           return judge(self, r, out);
         },
-        [](void *self, const bh_policy_request *r) { return judge(self, r, nullptr); },
+        [](void *self, const bh_policy_request *r, bh_error *) { return judge(self, r, nullptr); },
         nullptr};
     return table;
   }

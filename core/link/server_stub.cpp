@@ -3,6 +3,7 @@
 #include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/messages.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
 #include "reactor/post_owned.hpp"
@@ -12,8 +13,8 @@ namespace {
 
 // Returns the error message for a plugin that this process does not run. During a reload, the
 // client stub may refer to a plugin that only the next or the previous process runs.
-std::string absent(const std::string &id) {
-  return "this compartment is not running plugin \"" + id + "\"";
+std::string absent(std::string_view id) {
+  return "this compartment is not running plugin \"" + std::string(id) + "\"";
 }
 
 // Removes the headers from the start of a payload. Returns false if they violate the protocol.
@@ -25,6 +26,20 @@ bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh
   payload->remove_prefix(bytes);
   for (const auto &[name, value] : text.headers) out->push_back({bh::str(name), bh::str(value)});
   return bh::check_headers(*out, nullptr) == BH_OK;
+}
+
+LaneFailure to_failure(const bh_error &error) {
+  return {{error.code, std::string(bh::text(error))}, error.retry_after_ms};
+}
+
+void send_failure(Channel &channel, Frame frame, const LaneFailure &failure) {
+  frame.code = static_cast<std::uint32_t>(failure.error.code);
+  frame.value = failure.retry_after_ms;
+  const FailureText text{failure.error.text,
+                         failure.scope,
+                         {failure.challenges.begin(), failure.challenges.end()},
+                         failure.http_status};
+  channel.send(frame, to_bytes(text));
 }
 
 }  // namespace
@@ -61,7 +76,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     if (!take_headers(header_bytes(frame.code), &payload, &headers)) {
       bh::fail(&error, BH_E_INVALID, "cannot parse the message headers");
       if (message_kind(frame.code) == BH_LANE_REQUEST) {
-        stub->exchange_failed(handle, frame.exchange, &error);
+        stub->exchange_failed(handle, frame.exchange, to_failure(error));
       }
       return;
     }
@@ -82,7 +97,8 @@ struct ServerStub::Lane final : Channel::Receiver {
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
     // The client stub receives the plugin's immediate error as a failed exchange.
-    if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
+    if (message.kind == BH_LANE_REQUEST)
+      owner.exchange_failed(lane, frame.exchange, to_failure(error));
   }
 };
 
@@ -157,12 +173,17 @@ void ServerStub::trunk_lost() {
   by_exchange_.clear();
   std::vector<std::pair<bh_call, Call>> calls;
   calls_.for_each([&](bh_call id, Call &call) {
+    if (!call.cancelled) calls.emplace_back(id, call);
+    call.cancelled = true;
     call.wanted = false;
-    calls.emplace_back(id, call);
   });
+  bh_cancel cancel{};
+  cancel.size = sizeof cancel;
+  cancel.reason = BH_CANCEL_HOST_LOST;
   for (const auto &[id, call] : calls) {
+    if (calls_.get(id) == nullptr) continue;  // completed by an earlier call_cancel()
     const ServedPlugin &plugin = plugins_[call.plugin];
-    if (plugin.tools != nullptr) plugin.tools->call_cancel(plugin.self, id);
+    if (plugin.tools != nullptr) plugin.tools->call_cancel(plugin.self, id, &cancel);
   }
   end_subscriptions();
 }
@@ -175,7 +196,7 @@ void ServerStub::on_trunk(const Frame &frame, std::string_view payload, OwnedFd 
     case FrameKind::call_begin:
       return begin_call(frame, payload);
     case FrameKind::call_cancel:
-      return cancel_call(frame.exchange);
+      return cancel_call(frame, payload);
     case FrameKind::calls_ended:
       calls_ended_ = draining_;
       return;
@@ -202,9 +223,9 @@ void ServerStub::open_lane(const Frame &frame, std::string_view payload, OwnedFd
   bh_error error = bh::make_error();
   if (!from_bytes(payload, &text)) {
     bh::fail(&error, BH_E_INVALID, "cannot parse the connection request");
-    return lane_down(handle, &error);
+    return lane_down(handle, to_failure(error));
   }
-  if (find_wire(frame, text, *lane, &error) != BH_OK) lane_down(handle, &error);
+  if (find_wire(frame, text, *lane, &error) != BH_OK) lane_down(handle, to_failure(error));
 }
 
 bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &lane,
@@ -238,7 +259,9 @@ void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;
   frame.code = static_cast<std::uint32_t>(BH_E_LIMIT);
-  lane.send(frame, "this compartment has too many connections to servers");
+  FailureText text;
+  text.error = "this compartment has too many connections to servers";
+  lane.send(frame, to_bytes(text));
   lane.flush();
 }
 
@@ -268,31 +291,28 @@ void ServerStub::message(bh_lane handle, std::uint64_t exchange, std::string_vie
   frame.kind = FrameKind::lane_message;
   frame.exchange = exchange;
   if ((*lane)->channel->send(frame, message) != BH_E_LIMIT) return;
-  bh_error error = bh::make_error();
-  bh::fail(&error, BH_E_LIMIT, "its response queue is full because the gateway does not read it");
-  if (exchange != 0) return exchange_failed(handle, exchange, &error);
-  lane_down(handle, &error);
+  const LaneFailure full{BH_E_LIMIT,
+                         "its response queue is full because the gateway does not read it"};
+  if (exchange != 0) return exchange_failed(handle, exchange, full);
+  lane_down(handle, full);
 }
 
-void ServerStub::exchange_failed(bh_lane handle, std::uint64_t exchange, const bh_error *error) {
+void ServerStub::exchange_failed(bh_lane handle, std::uint64_t exchange,
+                                 const LaneFailure &failure) {
   const std::shared_ptr<Lane> *lane = lanes_.get(handle);
   if (lane == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::lane_failed;
   frame.exchange = exchange;
-  frame.code = static_cast<std::uint32_t>(error->code);
-  frame.value = error->retry_after_ms;
-  (*lane)->channel->send(frame, bh::text(*error));
+  send_failure(*(*lane)->channel, frame, failure);
 }
 
-void ServerStub::lane_down(bh_lane handle, const bh_error *error) {
+void ServerStub::lane_down(bh_lane handle, const LaneFailure &failure) {
   const std::shared_ptr<Lane> *lane = lanes_.get(handle);
   if (lane == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::lane_down;
-  frame.code = static_cast<std::uint32_t>(error->code);
-  frame.value = error->retry_after_ms;
-  (*lane)->channel->send(frame, bh::text(*error));
+  send_failure(*(*lane)->channel, frame, failure);
 }
 
 void ServerStub::lane_closed(bh_lane handle) {
@@ -346,7 +366,10 @@ bool ServerStub::send_list(std::uint32_t number, std::uint32_t kind) {
   const ServedPlugin &plugin = plugins_[number];
   bh_buf buf{};
   bh_error error = bh::make_error();
-  const bh_status status = plugin.tools->list(plugin.self, kind, &buf, &error);
+  bh_list_info info{};  // all clients share the list
+  info.size = sizeof info;
+  info.kind = kind;
+  const bh_status status = plugin.tools->list(plugin.self, &info, &buf, &error);
   const bh::Buf owned(buf);
   Frame frame;
   frame.plugin = number;
@@ -387,7 +410,9 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
 // Records a subscribe or unsubscribe request. Returns false if the subscription limit has been
 // reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
-  if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
+  if (text.method == "resources/unsubscribe") {
+    subscriptions_.erase({plugin, std::string(text.name)});
+  }
   if (text.method != "resources/subscribe") return true;
   if (subscriptions_.size() >= max_subscriptions) return false;
   subscriptions_.emplace(plugin, text.name);
@@ -482,19 +507,31 @@ bh_status ServerStub::call_plugin(const Frame &frame, std::string_view payload, 
   info.name = bh::str(text.name);
   info.arguments = bh::str(text.arguments);
   info.deadline_ns = frame.value;
+  info.session = text.session;
+  info.principal = bh::str(text.principal);
+  info.traceparent = bh::str(text.traceparent);
+  info.input_responses = bh::str(text.input_responses);
+  info.request_state = bh::str(text.request_state);
   const bh_status status = plugin.tools->call_begin(plugin.self, call, &info, error);
   if (status == BH_OK || status == BH_PENDING) return status;
   calls_.erase(call);
   by_exchange_.erase(frame.exchange);
-  return status;
+  if (status < 0) return status;
+  // The link has its own meaning for some positive values.
+  return bh::fail(error, BH_E_INTERNAL, "the plugin returned the status " + std::to_string(status));
 }
 
-void ServerStub::cancel_call(std::uint64_t exchange) {
-  const auto at = by_exchange_.find(exchange);
-  const Call *call = at == by_exchange_.end() ? nullptr : calls_.get(at->second);
-  if (call == nullptr) return;
+void ServerStub::cancel_call(const Frame &frame, std::string_view text) {
+  const auto at = by_exchange_.find(frame.exchange);
+  Call *const call = at == by_exchange_.end() ? nullptr : calls_.get(at->second);
+  if (call == nullptr || call->cancelled) return;
+  call->cancelled = true;
   const ServedPlugin &plugin = plugins_[call->plugin];
-  plugin.tools->call_cancel(plugin.self, at->second);
+  bh_cancel cancel{};
+  cancel.size = sizeof cancel;
+  cancel.reason = frame.code;
+  cancel.text = bh::str(bh::cut_text(text, BH_CANCEL_BYTES));
+  plugin.tools->call_cancel(plugin.self, at->second, &cancel);
 }
 
 bh_status ServerStub::complete(bh_call id, std::uint32_t kind, std::string_view json) {

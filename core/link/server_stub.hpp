@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lane_failure.hpp"
 #include "base/slots.hpp"
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/state.h"
@@ -40,6 +41,7 @@ struct ServedPlugin {
   std::string failure;
   // Returns the counters of a telemetry plugin.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
+  std::function<void(std::string_view)> log;  // logs a warning of the stub; may be empty
 };
 
 class ServerStub {
@@ -66,8 +68,8 @@ class ServerStub {
 
   // Called through the plugins' host tables on the reactor thread.
   void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
-  void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
-  void lane_down(bh_lane lane, const bh_error *error);
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const LaneFailure &failure);
+  void lane_down(bh_lane lane, const LaneFailure &failure);
   void lane_closed(bh_lane lane);
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   void progress(bh_call call, double value, double total, std::string_view message);
@@ -95,7 +97,7 @@ class ServerStub {
   void end_subscriptions();
   bh_status call_plugin(const Frame &frame, std::string_view payload, bh_error *error);
   void expect_completed(std::uint64_t exchange);
-  void cancel_call(std::uint64_t exchange);
+  void cancel_call(const Frame &frame, std::string_view text);
   void send_plugin(std::uint32_t number);
   void send_lists(std::uint32_t plugin);
   bool send_list(std::uint32_t plugin, std::uint32_t kind);
@@ -118,6 +120,7 @@ class ServerStub {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
     bool wanted = true;  // whether the client stub that sent the call is connected
+    bool cancelled = false;
   };
   Slots<Call> calls_;
   // The numbers of plugins whose lists could not be sent completely because list() has failed or is

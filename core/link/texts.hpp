@@ -33,13 +33,31 @@ void archive(Ar &ar, HeadersText &v) {
   ar(headers);
 }
 
+// A failure of a lane or exchange; see LaneFailure. The strings point into the frame or belong to
+// the sender.
+struct FailureText {
+  std::string_view error, scope;
+  std::vector<std::string_view> challenges;
+  std::uint32_t http_status = 0;
+};
+template <class Ar>
+void archive(Ar &ar, FailureText &v) {
+  auto &[error, scope, challenges, http_status] = v;
+  ar(error, scope, challenges, http_status);
+}
+
+// A bh_call_info and the plugin's ID. The strings point into the frame or belong to the sender.
 struct CallText {
-  std::string plugin, method, name, arguments;
+  std::string_view plugin, method, name, arguments, principal, traceparent, input_responses,
+      request_state;
+  std::uint64_t session = 0;
 };
 template <class Ar>
 void archive(Ar &ar, CallText &v) {
-  auto &[plugin, method, name, arguments] = v;
-  ar(plugin, method, name, arguments);
+  auto &[plugin, method, name, arguments, principal, traceparent, input_responses, request_state,
+         session] = v;
+  ar(plugin, method, name, arguments, principal, traceparent, input_responses, request_state,
+     session);
 }
 
 struct Progress {

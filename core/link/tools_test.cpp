@@ -2,12 +2,14 @@
 // the server stub's process.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/tools.hpp"
 #include "link/client_stub.hpp"
 #include "link/server_stub.hpp"
 
@@ -21,9 +23,9 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> results, errors;
   std::vector<std::pair<std::string, std::uint32_t>> changes;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
-  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &, std::uint32_t) override {}
-  void lane_down(bh_lane, const Error &error, std::uint32_t) override {
-    errors.push_back(error.text);
+  void lane_exchange_failed(bh_lane, std::uint64_t, const LaneFailure &) override {}
+  void lane_down(bh_lane, const LaneFailure &failure) override {
+    errors.push_back(failure.error.text);
   }
   void lane_closed(bh_lane) override {}
   void call_complete(bh_call, std::uint32_t, std::string_view json) override {
@@ -54,9 +56,13 @@ struct Tool {
   bh_status lists = BH_OK;         // returned by list()
   std::vector<std::string> calls;  // method and name
   std::vector<bh_call> pending;
+  std::vector<std::pair<std::uint32_t, std::string>> reasons;  // of the cancellations
+  std::vector<std::string> infos;                              // see call_begin()
+  bh_status begins = BH_OK;                                    // returned instead of executing
+  std::function<void()> on_cancel;
 
-  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
+  static bh_status list(void *self, const bh_list_info *info, bh_buf *out, bh_error *error) {
+    if (info->kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
     const bh_status status = static_cast<Tool *>(self)->lists;
     if (status != BH_OK) return bh::fail(error, status, "the folder has gone");
     *out = bh::buf("[{\"name\":\"" + static_cast<Tool *>(self)->id + "\"}]");
@@ -66,6 +72,13 @@ struct Tool {
     auto &tool = *static_cast<Tool *>(self);
     tool.calls.push_back(std::string(bh::view(info->method)) + " " +
                          std::string(bh::view(info->name)));
+    std::string texts = std::to_string(info->flags) + " " + std::to_string(info->session);
+    for (const bh_str text : {info->arguments, info->principal, info->traceparent,
+                              info->input_responses, info->request_state}) {
+      texts.append(" ").append(bh::view(text));
+    }
+    tool.infos.push_back(texts);
+    if (tool.begins != BH_OK) return tool.begins;
     if (!tool.answers) {
       tool.pending.push_back(call);
       return BH_PENDING;
@@ -73,7 +86,12 @@ struct Tool {
     (*tool.server)->complete(call, BH_RESULT_OK, tool.id);
     return BH_OK;
   }
-  static void call_cancel(void *self, bh_call) { ++static_cast<Tool *>(self)->cancelled; }
+  static void call_cancel(void *self, bh_call, const bh_cancel *cancel) {
+    auto &tool = *static_cast<Tool *>(self);
+    ++tool.cancelled;
+    tool.reasons.emplace_back(cancel->reason, bh::view(cancel->text));
+    if (tool.on_cancel) tool.on_cancel();
+  }
   static std::uint32_t features(void *self) {
     return static_cast<Tool *>(self)->id == "notes" ? BH_TOOLS_SUBSCRIBE : 0;
   }
@@ -141,7 +159,8 @@ struct Link {
   std::string listed(void *self) {
     bh_buf buf{};
     bh_error error = bh::make_error();
-    const bh_status status = ClientStub::tools().list(self, BH_LIST_TOOLS, &buf, &error);
+    const bh_list_info info = bh::list_info(BH_LIST_TOOLS);
+    const bh_status status = ClientStub::tools().list(self, &info, &buf, &error);
     const bh::Buf owned(buf);
     return status == BH_PENDING ? "pending" : std::string(owned.view());
   }
@@ -278,9 +297,62 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   link.attach(process);
   void *notes = link.client.plugin("notes");
   link.call(notes);
-  ClientStub::tools().call_cancel(notes, link.last_call);
+  const std::string longer(BH_CANCEL_BYTES + 1, 'x');
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT, longer);
+  ClientStub::tools().call_cancel(notes, link.last_call, &cancel);
   REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
   CHECK(process.tools[0]->cancelled == 0);
+  using Reasons = std::vector<std::pair<std::uint32_t, std::string>>;
+  CHECK(process.tools[1]->reasons ==
+        Reasons{{BH_CANCEL_CLIENT, std::string(BH_CANCEL_BYTES, 'x')}});
+}
+
+TEST_CASE("a plugin in another process receives all members of a call's description") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  void *notes = link.client.plugin("notes");
+  // Without a process, the call waits; it must not refer to the caller's strings then.
+  const bool waits = GENERATE(true, false);
+  if (!waits) link.attach(process);
+  {
+    std::string arguments = "{\"a\":1}", principal = "uid:1000",
+                trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01",
+                responses = "{\"r\":{}}", state = "the state";
+    bh_call_info info{};
+    info.size = sizeof info;
+    info.flags = BH_CALL_PROGRESS | BH_CALL_SAMPLING;
+    info.method = bh::str("tools/call");
+    info.arguments = bh::str(arguments);
+    info.session = 1ull << 40;
+    info.principal = bh::str(principal);
+    info.traceparent = bh::str(trace);
+    info.input_responses = bh::str(responses);
+    info.request_state = bh::str(state);
+    bh_error error = bh::make_error();
+    REQUIRE(ClientStub::tools().call_begin(notes, 7, &info, &error) == BH_PENDING);
+    for (std::string *text : {&arguments, &principal, &trace, &responses, &state}) {
+      std::fill(text->begin(), text->end(), '?');
+    }
+  }
+  if (waits) link.attach(process);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
+  CHECK(process.tools[0]->infos ==
+        Names{"9 1099511627776 {\"a\":1} uid:1000 "
+              "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01 {\"r\":{}} the state"});
+}
+
+TEST_CASE("if the client stub disconnects, the plugin receives the reason for the cancellation") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  process.tools[0]->answers = false;
+  link.attach(process);
+  link.call(link.client.plugin("notes"));
+  REQUIRE(link.until([&] { return process.tools[0]->pending.size() == 1; }));
+  auto pair = socket_pair();
+  REQUIRE(pair.has_value());
+  process.server->attach(std::move(pair->second));
+  REQUIRE(process.tools[0]->reasons.size() == 1);
+  CHECK(process.tools[0]->reasons[0].first == BH_CANCEL_HOST_LOST);
 }
 
 TEST_CASE("events of a disconnected client stub's calls do not reach the next one") {
@@ -319,7 +391,8 @@ TEST_CASE("a draining process completes its calls while the next process receive
   link.attach(before);
   void *notes = link.client.plugin("notes");
   link.call(notes);
-  REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
+  link.call(notes);
+  REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 2; }));
   // The client stub does not know yet that the process is draining.
   link.call(notes);
   before.server->drain();
@@ -332,16 +405,68 @@ TEST_CASE("a draining process completes its calls while the next process receive
   REQUIRE(link.until([&] { return link.heard.results.size() == 2; }));
   CHECK(link.heard.results == Names{"next", "next"});
   CHECK(!before.server->drained());
-  ClientStub::tools().call_cancel(notes, 1);
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+  ClientStub::tools().call_cancel(notes, 1, &cancel);
   REQUIRE(link.until([&] { return before.tools[0]->cancelled == 1; }));
   CHECK(after.tools[0]->cancelled == 0);
-  before.server->complete(before.tools[0]->pending[0], BH_RESULT_OK, "last");
+  before.server->complete(before.tools[0]->pending[0], BH_RESULT_OK, "cancelled");
+  before.server->complete(before.tools[0]->pending[1], BH_RESULT_OK, "last");
   REQUIRE(link.until([&] { return before.server->drained(); }));
   before.server.reset();
   REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
   CHECK(link.heard.results.back() == "last");
   CHECK(link.heard.errors.empty());
-  CHECK(before.tools[0]->calls.size() == 1);
+  CHECK(before.tools[0]->calls.size() == 2);
+}
+
+TEST_CASE("a call that is cancelled before a draining process refuses it never begins") {
+  Link link;
+  Process before(*link.reactor, link.limits, {"notes"});
+  link.attach(before);
+  void *notes = link.client.plugin("notes");
+  REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
+  before.server->drain();  // the client stub does not know yet
+  link.call(notes);
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+  ClientStub::tools().call_cancel(notes, link.last_call, &cancel);
+  link.call(notes);
+  Process after(*link.reactor, link.limits, {"notes"});
+  after.tools[0]->id = "next";
+  REQUIRE(link.until([&] { return before.server->drained(); }));
+  link.attach(after);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
+  CHECK(before.tools[0]->calls.empty());
+  CHECK(after.tools[0]->calls.size() == 1);
+  CHECK(link.heard.errors.empty());
+}
+
+TEST_CASE("a process that is lost cancels each call that is in flight and not cancelled, once") {
+  Link link;
+  auto process = std::make_unique<Process>(*link.reactor, link.limits, Names{"notes"});
+  Tool &tool = *process->tools[0];
+  tool.answers = false;
+  link.attach(*process);
+  void *notes = link.client.plugin("notes");
+  for (int i = 0; i < 3; ++i) link.call(notes);
+  REQUIRE(link.until([&] { return tool.pending.size() == 3; }));
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+  ClientStub::tools().call_cancel(notes, 1, &cancel);
+  REQUIRE(link.until([&] { return tool.cancelled == 1; }));
+  tool.on_cancel = [&] { process->server->complete(tool.pending[2], BH_RESULT_OK, "{}"); };
+  link.attach(*process);       // another gateway process
+  CHECK(tool.cancelled == 2);  // the third call was completed while the second was cancelled
+  CHECK(tool.reasons.back().first == BH_CANCEL_HOST_LOST);
+}
+
+TEST_CASE("a positive status of a plugin is an error, and is not taken for the link's own") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  process.tools[0]->begins = BH_WOULD_BLOCK;
+  link.attach(process);
+  link.call(link.client.plugin("notes"));
+  REQUIRE(link.until([&] { return link.heard.errors.size() == 1; }));
+  CHECK(link.heard.errors[0].find("the status 2") != std::string::npos);
+  CHECK(process.tools[0]->calls.size() == 1);
 }
 
 TEST_CASE("if a process exits before its calls complete, only these calls fail") {

@@ -27,11 +27,6 @@ bh_limits limits_of(const Options &options) {
           .in_flight_per_session = 4096};
 }
 
-Error to_error(const bh_error *error) {
-  if (error == nullptr) return {BH_E_INTERNAL, "no reason given"};
-  return {error->code, std::string(bh::text(*error))};
-}
-
 }  // namespace
 
 struct PipeHost::Receiver {
@@ -43,7 +38,7 @@ struct PipeHost::Receiver {
     const bh_status status = host.open_session(peer, out);
     return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe supports only one client");
   }
-  bh_status deliver_message(const bh_incoming &in, bh_delivery *out) const {
+  bh_status deliver(const bh_incoming &in, bh_delivery *out) const {
     if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has only one session
     if (in.session != only_session || !host.session_open_) return BH_STALE;
     host.deliver(bh::view(in.message), out);
@@ -59,11 +54,12 @@ struct PipeHost::Receiver {
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view text) const {
     host.route_->message(lane, exchange, text);
   }
-  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
-    host.route_->exchange_failed(lane, exchange, to_error(error));
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange,
+                            const LaneFailure &failure) const {
+    host.route_->exchange_failed(lane, exchange, failure.error);
   }
-  void lane_down(bh_lane lane, const bh_error *error) const {
-    host.route_->lane_down(lane, to_error(error));
+  void lane_down(bh_lane lane, const LaneFailure &failure) const {
+    host.route_->lane_down(lane, failure.error);
   }
   void lane_closed(bh_lane) const {}
   void lane_connected(bh_lane lane) const { host.route_->connected(lane); }

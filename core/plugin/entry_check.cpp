@@ -12,10 +12,6 @@ constexpr std::uint32_t max_plugins_per_library = 64;
 constexpr std::size_t max_provides = 64;
 constexpr std::uint64_t max_schema_bytes = 1u << 20;
 
-std::string version(std::uint32_t major, std::uint32_t minor) {
-  return std::to_string(major) + "." + std::to_string(minor);
-}
-
 std::string text_of(bh_str s, std::uint64_t max_bytes) {
   return s.p == nullptr ? std::string() : bh::one_line({s.p, std::min(s.n, max_bytes)}, max_bytes);
 }
@@ -52,20 +48,35 @@ Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t
 
 }  // namespace
 
+std::string abi_version(std::uint32_t major, std::uint32_t minor, std::uint32_t candidate) {
+  return std::to_string(major) + "." + std::to_string(minor) +
+         (candidate == 0 ? "" : "-rc" + std::to_string(candidate));
+}
+
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed) {
+  const std::string own = abi_version(BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC);
   if (major != BH_ABI_MAJOR) {
-    return fail(BH_E_ABI, "uses plugin ABI " + std::to_string(major) + ", but this Bulkhead uses " +
-                              version(BH_ABI_MAJOR, BH_ABI_MINOR) + "; rebuild it with SDK " +
-                              std::to_string(BH_ABI_MAJOR) + ".x");
+    return fail(BH_E_ABI, "uses plugin ABI " + std::to_string(major) +
+                              ".x, but this Bulkhead uses " + own +
+                              "; rebuild the plugin with the SDK of this Bulkhead");
   }
   if (minor_needed > BH_ABI_MINOR) {
-    return fail(BH_E_ABI, "requires plugin ABI " + version(major, minor_needed) +
-                              " or later, but this Bulkhead offers " +
-                              version(BH_ABI_MAJOR, BH_ABI_MINOR) +
+    return fail(BH_E_ABI, "requires plugin ABI " + abi_version(major, minor_needed) +
+                              " or later, but this Bulkhead offers " + own +
                               "; use a newer Bulkhead, or rebuild the plugin with SDK " +
-                              version(BH_ABI_MAJOR, BH_ABI_MINOR));
+                              abi_version(BH_ABI_MAJOR, BH_ABI_MINOR));
   }
   return {};
+}
+
+Result<void> check_candidate(const bh_entry &entry) {
+  if (entry.abi_rc == BH_ABI_RC) return {};
+  return fail(BH_E_ABI,
+              "was built for plugin ABI " +
+                  abi_version(entry.abi_major, entry.abi_minor_built, entry.abi_rc) +
+                  ", but this Bulkhead uses " + abi_version(BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC) +
+                  "; a release candidate is compatible only with itself: rebuild the plugin with "
+                  "the SDK of this Bulkhead");
 }
 
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
@@ -79,6 +90,7 @@ Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
   }
   if (!BH_HAS(bh_entry, entry, create))
     return fail(BH_E_ABI, "returned an entry that is too short");
+  if (const auto same = check_candidate(*entry); !same) return std::unexpected(same.error());
   if (entry->init == nullptr || entry->deinit == nullptr || entry->descriptor == nullptr ||
       entry->create == nullptr) {
     return fail(BH_E_ABI,

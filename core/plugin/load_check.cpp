@@ -27,10 +27,10 @@ const bh_host_tools host_tools{sizeof(bh_host_tools),
                                      json.view();
                                  return BH_OK;
                                },
-                               [](void *ctx, bh_call, double, double, bh_str) {
+                               [](void *ctx, bh_call, const bh_progress *) {
                                  ++static_cast<Answers *>(Instance::of(ctx).user)->progress;
                                },
-                               [](void *, std::uint32_t) {},
+                               [](void *, const bh_list_info *) {},
                                [](void *, bh_str) {}};
 
 int failed(const std::string &what) {

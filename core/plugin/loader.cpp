@@ -231,8 +231,10 @@ Result<void> check_exports(const std::vector<std::string> &exports) {
     return fail(BH_E_INVALID, "is not a Bulkhead plugin: it exports no " BH_PLUGIN_ENTRY_SYMBOL);
   }
   return fail(BH_E_ABI, "uses a different major version of the plugin ABI (it exports " + others +
-                            ", but this Bulkhead requires " BH_PLUGIN_ENTRY_SYMBOL
-                            "); rebuild it with SDK 0.x");
+                            ", but this Bulkhead uses " +
+                            abi_version(BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC) +
+                            " and requires " BH_PLUGIN_ENTRY_SYMBOL
+                            "); rebuild the plugin with the SDK of this Bulkhead");
 }
 
 Result<void> check_digest(const std::string &digest, std::string wanted) {

@@ -108,7 +108,7 @@ TEST_CASE("the error for an incompatible ABI contains both versions and the reme
   CHECK(error.code == BH_E_ABI);
   CHECK_THAT(error.text, Contains("wrong-major") && Contains("ABI 9") &&
                              Contains(version(BH_ABI_MINOR)) &&
-                             Contains("rebuild it with SDK 0.x"));
+                             Contains("rebuild the plugin with the SDK of this Bulkhead"));
   error = refusal("needs-newer");
   CHECK(error.code == BH_E_ABI);
   CHECK_THAT(error.text, Contains("requires plugin ABI " + version(BH_ABI_MINOR + 1)) &&
@@ -116,6 +116,13 @@ TEST_CASE("the error for an incompatible ABI contains both versions and the reme
   error = refusal("other-entry");
   CHECK(error.code == BH_E_ABI);
   CHECK_THAT(error.text, Contains("bh_plugin_entry_v7"));
+  error = refusal("other-candidate");
+  CHECK(error.code == BH_E_ABI);
+  CHECK_THAT(
+      error.text,
+      Contains("built for plugin ABI " + abi_version(BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC + 1)) &&
+          Contains("uses " + abi_version(BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC)) &&
+          Contains("rebuild the plugin with the SDK of this Bulkhead"));
 }
 
 TEST_CASE("a plugin with an incompatible ABI is rejected by its manifest alone") {
@@ -139,12 +146,12 @@ TEST_CASE("a library that is not a plugin is rejected") {
   std::filesystem::rename(folder / "good.so", folder / "kept");
   std::filesystem::copy(std::string(TEST_PLUGINS) + "/no-entry.so", folder / "good.so");
   const Error error = refusal("good", from(folder.path()));
-  CHECK_THAT(error.text, Contains("good.so") && Contains("bh_plugin_entry_v0"));
+  CHECK_THAT(error.text, Contains("good.so") && Contains("bh_plugin_entry_v1"));
 
   folder.write("text.so",
                "this is not a library, but it is longer than an ELF header is: 64 bytes");
   folder.write("text.plugin.toml",
-               "id = \"text\"\nabi_major = 0\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n");
+               "id = \"text\"\nabi_major = 1\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n");
   const Error text = refusal("text", from(folder.path()));
   CHECK(text.code == BH_E_INVALID);
   CHECK_THAT(text.text, Contains("not a shared library"));
@@ -230,14 +237,14 @@ TEST_CASE("a manifest that is missing, unreadable or belongs to another plugin i
     folder.write(manifest, text);
     return refusal("good", from(folder.path())).text;
   };
-  const std::string rest = "abi_major = 0\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n";
+  const std::string rest = "abi_major = 1\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n";
   CHECK_THAT(with("id = \"bad\"\n" + rest), Contains("another plugin") && Contains("bad"));
   CHECK_THAT(with("id = \"good\n"), Contains("good.plugin.toml:1"));
   CHECK_THAT(with("id = \"../x\"\n" + rest), Contains("id must have"));
   CHECK_THAT(with("id = \"good\"\nabi_major = -1\n"), Contains("abi_major"));
-  CHECK_THAT(with("id = \"good\"\nabi_major = 0\nabi_minor_needed = 0\n"), Contains("provides"));
+  CHECK_THAT(with("id = \"good\"\nabi_major = 1\nabi_minor_needed = 0\n"), Contains("provides"));
   CHECK_THAT(
-      with("id = \"good\"\nabi_major = 0\nabi_minor_needed = 0\nprovides = [\"bh.policy/1\"]\n"),
+      with("id = \"good\"\nabi_major = 1\nabi_minor_needed = 0\nprovides = [\"bh.policy/1\"]\n"),
       Contains("its code declares bh.tools/1"));
   CHECK_THAT(with(std::string(70'000, '#')), Contains("larger than 64 KiB"));
   std::filesystem::remove(folder / manifest);
@@ -250,7 +257,7 @@ TEST_CASE("a manifest may declare that its plugin is exclusive") {
   testing::TestFolder folder;
   const auto manifest = [&](const std::string &more) {
     folder.write("p.plugin.toml",
-                 "id = \"p\"\nabi_major = 0\nabi_minor_needed = 0\n"
+                 "id = \"p\"\nabi_major = 1\nabi_minor_needed = 0\n"
                  "provides = [\"bh.tools/1\"]\n" +
                      more);
     return read_manifest(folder / "p.plugin.toml");
@@ -359,7 +366,7 @@ TEST_CASE("a linked-in plugin is loaded like a file") {
       },
       [] { ended = true; },
       1,
-      0,
+      BH_ABI_RC,
       [](std::uint32_t i) { return i == 0 ? &descriptor : nullptr; },
       [](const char *, const bh_host *, const bh_plugin **, bh_error *) -> bh_status {
         return BH_E_UNSUPPORTED;
@@ -380,7 +387,7 @@ TEST_CASE("list_plugins returns valid plugins, and errors for invalid plugins") 
   folder.copy("good");
   folder.write(
       "alone.plugin.toml",
-      "id = \"alone\"\nabi_major = 0\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n");
+      "id = \"alone\"\nabi_major = 1\nabi_minor_needed = 0\nprovides = [\"bh.tools/1\"]\n");
   folder.write("broken.plugin.toml", "id = ");
   const auto found = list_plugins({folder.path(), folder / "none"});
   REQUIRE(found.size() == 3);

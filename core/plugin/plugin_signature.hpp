@@ -16,7 +16,7 @@ namespace bulkhead {
 inline constexpr std::string_view signature_suffix = ".minisig";
 
 // Returns the trusted comment that a signature of this plugin must have:
-//   bulkhead-plugin id=NAME version=1.2.3 abi=0.2 manifest=SHA256
+//   bulkhead-plugin id=NAME version=1.2.3 abi=1.0 manifest=SHA256
 // `abi` is the version that the manifest requires, and `manifest` is the digest of the manifest's
 // file. Returns BH_E_INVALID if the manifest's version cannot be signed: it must have 1 to 64
 // characters from A-Z, a-z, 0-9, '.', '-' and '+'.

@@ -59,12 +59,12 @@ class NotingPlugin {
     return bh::is(id, BH_EXT_HTTP_SERVICE) ? bh::http_service_table<NotingPlugin>() : nullptr;
   }
 
-  bh_status list(std::uint32_t, bh_buf *out, bh_error *) {
+  bh_status list(const bh_list_info &, bh_buf *out, bh_error *) {
     *out = bh::buf("[]");
     return BH_OK;
   }
   bh_status call_begin(bh_call, const bh_call_info &, bh_error *) { return BH_E_UNSUPPORTED; }
-  void call_cancel(bh_call) {}
+  void call_cancel(bh_call, const bh_cancel &) {}
   bh_status lane_open(bh_lane, const bh_lane_info &, void **, bh_error *) {
     return BH_E_UNSUPPORTED;
   }

@@ -268,13 +268,23 @@ bool AnswerBridge::forward_input(Call &call, const Message &answer, Reply *reply
   if (const auto round = InputRound::read(result, caps); !round) {
     return fail(call, round.error().text);
   }
+  if (!read.is_input || needs_.states == nullptr) return true;
+  // A tools plugin does not verify that it has asked the client, so its result always gets a state.
   const std::string_view token = read.state;
-  if (!read.is_input || !token.starts_with('"') || needs_.states == nullptr) return true;
-  auto state = sealed(call, token);
+  const bool is_plugin = lane_of(call) != nullptr && lane_of(call)->server_caps().asks_input;
+  const bool adds = token.empty() && is_plugin;
+  if (!adds && !token.starts_with('"')) return true;
+  auto state = sealed(call, adds ? R"("")" : token);
   if (!state) {
     return fail(call,
                 "asks for input with a requestState that is too long, or in a call that is too "
                 "large to be kept");
+  }
+  if (adds) {
+    reply->state_ = R"("requestState":)" + *state + ",";
+    reply->splice.insert(static_cast<std::uint32_t>(result.data() - answer.bytes.data()) + 1,
+                         reply->state_);
+    return true;
   }
   reply->state_ = *std::move(state);
   const auto begin = static_cast<std::uint32_t>(token.data() - answer.bytes.data());

@@ -102,7 +102,7 @@ void CallAnswers::fail_by_server(Call &call, std::int32_t error_code, std::strin
 }
 
 void CallAnswers::fail(Call &call, const CallFailure &failure) {
-  const auto &[error_code, outcome, reason, of_server] = failure;
+  const auto &[error_code, outcome, reason, of_server, cancel] = failure;
   if (!needs_.gate.observes() || !of_server) {
     return needs_.ends.fail(call, error_code, reason, outcome);
   }

@@ -37,8 +37,8 @@ struct Place {
   explicit Place(const Call &call) : lane(lane_of(call)), sent(was_sent(call)) {
     if (lane != nullptr) exchange = call.exchange->id;
   }
-  void retract(std::string_view reason, const mcp::Scan *reason_scan) const {
-    if (lane != nullptr) lane->retract(exchange, sent, reason, reason_scan);
+  void retract(const Retraction &why) const {
+    if (lane != nullptr) lane->retract(exchange, sent, why);
   }
 };
 
@@ -127,14 +127,14 @@ void CallEnds::fail(Call &call, std::int32_t error_code, std::string_view reason
   needs_.answers.error(request.reply, request.id, error_code, text, 0, {}, may_have_run);
 }
 
-void CallEnds::fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
-                                std::uint32_t outcome) {
+void CallEnds::fail_and_retract(Call &call, const CallFailure &failure) {
   const Place place(call);
   if (place.sent && call.session != nullptr) {
     needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }
-  fail(call, error_code, text, outcome);
-  place.retract({}, nullptr);
+  const std::uint32_t reason = failure.cancel;
+  fail(call, failure.error_code, failure.text, failure.outcome);
+  place.retract({reason});
 }
 
 void CallEnds::fail_as_result(Call &call, std::string_view text) {
@@ -163,7 +163,7 @@ void CallEnds::end_cancelled(Call &call, const Message &notification) {
   if (place.sent && call.session != nullptr) {
     needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }
-  place.retract(notification.bytes, notification.scan);
+  place.retract({BH_CANCEL_CLIENT, notification.bytes, notification.scan});
   needs_.answers.none(call.request.reply);  // releases the slot that waited for the answer
 }
 
@@ -184,15 +184,15 @@ void CallEnds::end_gone(Call &call) {
   if (place.sent && call.session != nullptr) {
     needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }
-  place.retract({}, nullptr);
+  place.retract({BH_CANCEL_CLIENT_GONE});
 }
 
 void CallEnds::end_drained(Call &call, std::string_view text) {
-  end(call, {code::internal_error, BH_OUTCOME_ERROR, std::string(text)});
+  end(call, {code::internal_error, BH_OUTCOME_ERROR, std::string(text), false, BH_CANCEL_REMOVED});
 }
 
 void CallEnds::end_unanswered(Call &call, std::string_view text) {
-  end(call, {code::timeout, BH_OUTCOME_TIMEOUT, std::string(text)});
+  end(call, {code::timeout, BH_OUTCOME_TIMEOUT, std::string(text), false, BH_CANCEL_DEADLINE});
 }
 
 void CallEnds::end_evicted(Call &call, std::string_view text) {
@@ -208,22 +208,22 @@ void CallEnds::end_all() {
     const std::string ran = may_have_run(*call)
                                 ? "server \"" + call->server + "\" may have run the request"
                                 : "the request has not run";
-    end(*call, {code::internal_error, BH_OUTCOME_CANCELLED, "the gateway is stopping; " + ran});
+    end(*call, {code::internal_error, BH_OUTCOME_CANCELLED, "the gateway is stopping; " + ran,
+                false, BH_CANCEL_SHUTDOWN});
   }
 }
 
 void CallEnds::end(Call &call, const CallFailure &failure) {
   if (needs_.loop.running()) return needs_.loop.post_failure(call, CallEvent::ended, failure);
   const CallLoop::Run run(needs_.loop);
-  fail_and_retract(call, failure.error_code, failure.text, failure.outcome);
+  fail_and_retract(call, failure);
 }
 
 void CallEnds::handle(Call &call, CallEvent event) {
   if (event == CallEvent::gone) return end_gone(call);
   const EventDetails &details = call.events.details();
   if (event == CallEvent::cancelled) return end_cancelled(call, details.cancellation.get());
-  const CallFailure &end = details.end;
-  fail_and_retract(call, end.error_code, end.text, end.outcome);
+  fail_and_retract(call, CallFailure(details.end));
 }
 
 // ---- state -----------------------------------------------------------------------------------

@@ -86,8 +86,7 @@ class CallEnds {
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
   // Calls fail(). If the call was on a lane, also removes it from the lane's queue or notifies the
   // server that the call was cancelled.
-  void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
-                        std::uint32_t outcome);
+  void fail_and_retract(Call &call, const CallFailure &failure);
 
   // Ends a call that its server cannot finish. A tool call gets a result with isError instead of an
   // error, so that the client's model sees the text.

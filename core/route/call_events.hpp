@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "bulkhead/abi/ext/tools.h"
 #include "mcp/scan.hpp"
 #include "route/approval.hpp"
 #include "route/gate.hpp"
@@ -51,6 +52,7 @@ struct CallFailure {
   std::uint32_t outcome = 0;  // BH_OUTCOME_...
   std::string text;
   bool of_server = false;  // `failed` only: a policy that reads results evaluates the text
+  std::uint32_t cancel = BH_CANCEL_OTHER;  // `ended` only: the reason for the server
 };
 
 // The data of queued events. Valid until another event of the same kind is queued or clear() is

@@ -81,7 +81,7 @@ Lane *lane_for(const CallInHand &hand, bool tasks) {
 bool may_need_state(const Session &s, const Call &call, const Lane &lane) {
   constexpr ClientCaps askable = cap::elicitation | cap::sampling | cap::roots;
   if (!s.repeats_requests || call.request.kept.any()) return false;
-  if (lane.upstream().tools != nullptr) return false;
+  if (lane.upstream().tools != nullptr && !lane.server_caps().asks_input) return false;
   const std::string_view revision = lane.revision();
   return (s.caps & askable) != 0 || revision.empty() || revision == stateless_revision;
 }
@@ -579,12 +579,12 @@ void Calls::policy_timed_out(Call &call, bool about_answer) {
 
 void Calls::server_timed_out(Call &call) {
   ++needs_.counters.timeouts;
-  needs_.ends.fail_and_retract(call, code::timeout,
-                               "server \"" + call.server + "\" did not respond to " +
-                                   std::string(mcp::to_string(call.method)) +
-                                   (call.name.empty() ? "" : " \"" + call.name + "\"") +
-                                   " within " + std::to_string(call.timeout_ms) + " ms",
-                               BH_OUTCOME_TIMEOUT);
+  std::string text = "server \"" + call.server + "\" did not respond to " +
+                     std::string(mcp::to_string(call.method)) +
+                     (call.name.empty() ? "" : " \"" + call.name + "\"") + " within " +
+                     std::to_string(call.timeout_ms) + " ms";
+  needs_.ends.fail_and_retract(
+      call, {code::timeout, BH_OUTCOME_TIMEOUT, std::move(text), false, BH_CANCEL_DEADLINE});
 }
 
 }  // namespace bulkhead

@@ -332,10 +332,39 @@ TEST_CASE("a server is notified of a cancelled call only if it has received the 
   stages.at("at server")(sent);
   sent.ends.end_session(sent.session);
   CHECK(sent.lane.retracts == 1);
+  CHECK(sent.lane.retraction == BH_CANCEL_CLIENT_GONE);
   stages.at("deciding")(waits);
   CHECK(waits.ends.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
   waits.ends.end_session(waits.session);
   CHECK(waits.lane.retracts == 0);
+}
+
+TEST_CASE("a server receives the reason why its call is cancelled") {
+  std::uint32_t expected = BH_CANCEL_OTHER;
+  World w;
+  stages.at("at server")(w);
+  Call &call = *w.table.get(w.id);
+  SECTION("removed") {
+    w.ends.end_drained(call, "it was removed");
+    expected = BH_CANCEL_REMOVED;
+  }
+  SECTION("no input in time") {
+    w.ends.end_unanswered(call, "too late");
+    expected = BH_CANCEL_DEADLINE;
+  }
+  SECTION("timed out") {
+    w.calls.timed_out(call);
+    expected = BH_CANCEL_DEADLINE;
+  }
+  SECTION("stopping") {
+    w.ends.end_all();
+    expected = BH_CANCEL_SHUTDOWN;
+  }
+  SECTION("makes room") {
+    w.ends.end_evicted(call, "too many calls wait");
+  }
+  CHECK(w.lane.retracts == 1);
+  CHECK(w.lane.retraction == expected);
 }
 
 TEST_CASE("an answer that cannot be rewritten becomes an error, and nothing of it is sent") {

@@ -75,7 +75,7 @@ class Clients {
   // null if the transport has no headers.
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out, const WireHeaders *headers = nullptr);
-  // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.
+  // Implements bh_host_transport.deliver(). Sessionless messages are answered on `end`.
   bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   // Opens a session for a sessionless request that arrived in a session of the transport. Returns
   // null if too many requests are pending.

@@ -12,9 +12,11 @@ namespace {
 const bh_tools no_tools = {
     sizeof(bh_tools),
     0,
-    [](void *, std::uint32_t, bh_buf *, bh_error *) -> bh_status { return BH_E_UNSUPPORTED; },
+    [](void *, const bh_list_info *, bh_buf *, bh_error *) -> bh_status {
+      return BH_E_UNSUPPORTED;
+    },
     [](void *, bh_call, const bh_call_info *, bh_error *) -> bh_status { return BH_PENDING; },
-    [](void *, bh_call) {},
+    [](void *, bh_call, const bh_cancel *) {},
     nullptr,
 };
 

@@ -96,11 +96,11 @@ inline const bh_policy policy_table = {
       auto &policy = *static_cast<FakePolicy *>(self);
       return policy.answer(policy.observes, BH_VERDICT_ALLOW, out);
     },
-    [](void *self, const bh_policy_request *request) -> bh_status {
+    [](void *self, const bh_policy_request *request, bh_error *error) -> bh_status {
       auto &policy = *static_cast<FakePolicy *>(self);
       policy.filtered.emplace_back(bh::view(request->name));
       policy.questions.push_back(request->exchange);
-      return policy.shows;
+      return policy.shows < 0 ? bh::fail(error, policy.shows, "it cannot decide") : policy.shows;
     },
     nullptr,
 };
@@ -203,9 +203,11 @@ struct FakeLane final : Lane {
   std::vector<std::string> members{};  // CallInput::members of each call, if `stateless`
   std::vector<std::uint64_t> queue{};
   std::uint32_t sent = 0, retracts = 0;
-  std::vector<std::string> messages{};  // notifications and responses to the server
-  std::vector<std::string> quiet{};     // requests on behalf of several clients
-  std::function<void()> inside{};       // called at the end of the next submit()
+  bool asks_input = false;                     // like a tools plugin with BH_TOOLS_ASKS_INPUT
+  std::uint32_t retraction = BH_CANCEL_OTHER;  // reason of the last one
+  std::vector<std::string> messages{};         // notifications and responses to the server
+  std::vector<std::string> quiet{};            // requests on behalf of several clients
+  std::function<void()> inside{};              // called at the end of the next submit()
 
   std::optional<ListHints> hints = ListHints{};
   int refreshes = 0;
@@ -226,6 +228,11 @@ struct FakeLane final : Lane {
     if (stateless) {
       e.call->answer_form = &stateless_answer_form();
       REQUIRE(keep_for_input(*e.call, hand, caps_));
+      members.push_back(e.call->input->members);
+    }
+    if (asks_input) {
+      server_caps_.asks_input = true;
+      REQUIRE(keep_for_input(*e.call, hand, e.call->session->caps));
       members.push_back(e.call->input->members);
     }
     if (queues) {
@@ -250,7 +257,10 @@ struct FakeLane final : Lane {
     ++in_flight;
     ++sent;
   }
-  void retract(std::uint64_t, bool, std::string_view, const mcp::Scan *) override { ++retracts; }
+  void retract(std::uint64_t, bool, const Retraction &why) override {
+    ++retracts;
+    retraction = why.reason;
+  }
   void abandon(std::uint64_t) override {}
   void send(std::uint32_t, const bh_str *parts, std::uint32_t count) override {
     messages.push_back(joined(parts, count));
@@ -279,14 +289,24 @@ struct FakeTools {
   bh_status begins = BH_PENDING;
   std::vector<std::string> calls{};  // "method name arguments"
   std::vector<bh_call> ids{}, cancelled{};
+  struct Info {
+    std::uint32_t flags;
+    std::uint64_t session;
+    std::string principal, traceparent, input_responses, request_state;
+  };
+  std::vector<Info> infos{};                                     // of each call
+  std::vector<std::pair<std::uint32_t, std::string>> reasons{};  // of each cancellation
+  std::vector<std::pair<std::uint64_t, std::string>> lists{};    // the client of each list
   std::function<void()> inside{};  // called inside the next call_begin()
   std::string templates{};         // the list of resource templates; empty if there is no such list
 };
 inline const bh_tools tools_table = {
     sizeof(bh_tools),
     0,
-    [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
-      const FakeTools &tools = *static_cast<FakeTools *>(self);
+    [](void *self, const bh_list_info *info, bh_buf *out, bh_error *error) -> bh_status {
+      FakeTools &tools = *static_cast<FakeTools *>(self);
+      const std::uint32_t kind = info->kind;
+      tools.lists.push_back({info->session, std::string(bh::view(info->principal))});
       if (kind == BH_LIST_TEMPLATES && !tools.templates.empty()) {
         *out = bh::buf(std::string(tools.templates));
         return BH_OK;
@@ -303,11 +323,19 @@ inline const bh_tools tools_table = {
                             std::string(bh::view(info->name)) + " " +
                             std::string(bh::view(info->arguments)));
       tools.ids.push_back(call);
+      tools.infos.push_back({info->flags, info->session, std::string(bh::view(info->principal)),
+                             std::string(bh::view(info->traceparent)),
+                             std::string(bh::view(info->input_responses)),
+                             std::string(bh::view(info->request_state))});
       call_once(tools.inside);
       if (tools.begins >= BH_OK) return tools.begins;
       return bh::fail(error, tools.begins, "it is not done");
     },
-    [](void *self, bh_call call) { static_cast<FakeTools *>(self)->cancelled.push_back(call); },
+    [](void *self, bh_call call, const bh_cancel *cancel) {
+      FakeTools &tools = *static_cast<FakeTools *>(self);
+      tools.cancelled.push_back(call);
+      tools.reasons.emplace_back(cancel->reason, bh::view(cancel->text));
+    },
     [](void *self) -> std::uint32_t { return static_cast<FakeTools *>(self)->features; },
 };
 

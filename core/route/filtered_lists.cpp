@@ -74,7 +74,7 @@ bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
 // Asks the policy about one item. Returns true if the item is shown, and false if it is hidden or
 // undecided.
 bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind, const Lane &lane,
-                          std::string_view name, std::string_view definition) const {
+                          std::string_view name, std::string_view definition) {
   const std::uint32_t pin = needs_.pins.state(lane, kind, name, definition);
   const bool hidden = needs_.pins.enforces() && kind == ItemKind::tool && pin != BH_PIN_SAME;
   if (hidden || !needs_.gate.filters()) {
@@ -88,10 +88,21 @@ bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind, c
   request.name = bh::str(name);
   if (needs_.gate.reads_definitions()) request.definition = bh::str(definition);
   request.pin = pin;
-  const Gate::Shown shown = needs_.gate.shows(request);
+  std::string failure;
+  const Gate::Shown shown = needs_.gate.shows(request, &failure);
+  if (!failure.empty()) {
+    policy_failed("\"" + std::string(name) + "\" of server \"" + lane.upstream().name() + "\"",
+                  failure);
+  }
   list.shown.push_back(shown == Gate::Shown::pending ? -1 : shown == Gate::Shown::yes ? 1 : 0);
   if (shown == Gate::Shown::pending) ++list.open;
   return shown == Gate::Shown::yes;
+}
+
+void FilteredLists::policy_failed(const std::string &item, const std::string &why) {
+  if (!failures_.may_log(needs_.reactor.now_ns())) return;
+  needs_.log(BH_LOG_WARN, "the policy could not decide whether " + item +
+                              " is listed, so it is not listed: " + why);
 }
 
 void FilteredLists::start_timer(FilteredList &list) {

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
+#include "base/log_limit.hpp"
 #include "catalog/catalogue.hpp"
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
@@ -54,6 +56,8 @@ class FilteredLists {
   // Called when the policy has decided about an item. Numbers that belong to other kinds of policy
   // requests are ignored.
   void answered(std::uint64_t question, bool listed);
+  // Logs that the policy has failed, at most once in 10 s.
+  void policy_failed(const std::string &item, const std::string &why);
   // Discards all decisions. Called when the items or the rules have changed. Pending requests keep
   // their deadline and wait for the new decisions.
   void forget(View &view);
@@ -63,7 +67,7 @@ class FilteredLists {
  private:
   bool ask(View &view, FilteredList &list, const Session &session);
   bool shows(FilteredList &list, const Session &session, ItemKind kind, const Lane &lane,
-             std::string_view name, std::string_view definition) const;
+             std::string_view name, std::string_view definition);
   std::uint32_t new_round();
   void start_timer(FilteredList &list);
   void build(const View &view, FilteredList &list);
@@ -76,6 +80,7 @@ class FilteredLists {
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;
+  LogLimit failures_;
 };
 
 }  // namespace bulkhead

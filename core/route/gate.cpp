@@ -109,8 +109,12 @@ Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view 
   return read(request.exchange, from(verdict));
 }
 
-Gate::Shown Gate::shows(const bh_policy_request &request) const {
-  const bh_status status = table_->filter(self_, &request);
+Gate::Shown Gate::shows(const bh_policy_request &request, std::string *why) const {
+  bh_error error = bh::make_error();
+  const bh_status status = table_->filter(self_, &request, &error);
+  const bool failed = status != BH_OK && status != BH_PENDING && status != BH_E_DENIED;
+  if (failed) *why = bh::text(error);
+  if (failed && why->empty()) *why = "status " + std::to_string(status);
   return status == BH_OK ? Shown::yes : status == BH_PENDING ? Shown::pending : Shown::no;
 }
 

@@ -59,7 +59,8 @@ class Gate {
   // policy then reports it later, under the number in request.exchange.
   Decision decide(const bh_policy_request &request) const;
   Decision observe(const bh_policy_request &request, std::string_view result) const;
-  Shown shows(const bh_policy_request &request) const;
+  // Sets *why if the policy has failed.
+  Shown shows(const bh_policy_request &request, std::string *why) const;
 
   // Converts a policy's verdict. If the replacement is larger than DuplicateChecks::at_once, the
   // decision is marked `unread`.

@@ -25,7 +25,8 @@ struct Tools {
 inline const bh_tools tools_table = {
     sizeof(bh_tools),
     0,
-    [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
+    [](void *self, const bh_list_info *info, bh_buf *out, bh_error *error) -> bh_status {
+      const std::uint32_t kind = info->kind;
       const Tools &tools = *static_cast<Tools *>(self);
       if (kind == BH_LIST_TEMPLATES && tools.features != 0) {
         *out = bh::buf(std::string(R"([{"uriTemplate":"note:///{+id}","name":"note"}])"));
@@ -44,7 +45,7 @@ inline const bh_tools tools_table = {
       if (tools.subscribe_status >= BH_OK) return tools.subscribe_status;
       return bh::fail(error, tools.subscribe_status, "it may not be watched");
     },
-    [](void *, bh_call) {},
+    [](void *, bh_call, const bh_cancel *) {},
     [](void *self) -> std::uint32_t { return static_cast<Tools *>(self)->features; },
 };
 
@@ -56,7 +57,7 @@ inline const bh_policy policy_table = {
     [](void *, const bh_policy_request *, bh_str, bh_verdict *, bh_error *) -> bh_status {
       return BH_OK;
     },
-    [](void *self, const bh_policy_request *request) -> bh_status {
+    [](void *self, const bh_policy_request *request, bh_error *) -> bh_status {
       static_cast<std::vector<std::uint64_t> *>(self)->push_back(request->exchange);
       return BH_PENDING;
     },

@@ -16,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/tools.h"
 #include "catalog/items.hpp"
 #include "mcp/scan.hpp"
 #include "route/call.hpp"
@@ -38,6 +39,14 @@ enum class LaneState : std::uint8_t {
   closed    // permanently
 };
 
+// Why an exchange is retracted.
+struct Retraction {
+  std::uint32_t reason = BH_CANCEL_OTHER;  // BH_CANCEL_...
+  // With BH_CANCEL_CLIENT: the client's cancelled notification.
+  std::string_view notification{};
+  const mcp::Scan *scan = nullptr;
+};
+
 class Lane {
  public:
   Lane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
@@ -55,10 +64,8 @@ class Lane {
   // when this function returns.
   virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
   // Notifies the server that an exchange was cancelled, timed out or lost its client. The exchange
-  // must already have been detached. If `sent` is false, only removes it from the queue. `reason`
-  // is the client's cancelled notification, or empty if there is none.
-  virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
-                       const mcp::Scan *reason_scan) = 0;
+  // must already have been detached. If `sent` is false, only removes it from the queue.
+  virtual void retract(std::uint64_t exchange, bool sent, const Retraction &why) = 0;
   // Called when the response to the exchange is no longer needed. The server is not notified.
   virtual void abandon(std::uint64_t exchange) = 0;
   // Returns the current connection's handle, or 0 if there is no connection or the lane does not

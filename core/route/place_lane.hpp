@@ -17,8 +17,7 @@ class ToolsLane final : public Lane {
   void start() override;
   void close() override;
   void submit(Exchange &exchange, const CallInHand &hand) override;
-  void retract(std::uint64_t exchange, bool sent, std::string_view reason,
-               const mcp::Scan *reason_scan) override;
+  void retract(std::uint64_t exchange, bool sent, const Retraction &why) override;
   void abandon(std::uint64_t) override {}
   void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
   void request_quietly(mcp::Method method, std::string_view params) override;
@@ -34,8 +33,10 @@ class ToolsLane final : public Lane {
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();
-  bh_status begin(Exchange &exchange, std::uint32_t flags, std::string_view arguments,
-                  bh_error *error);
+  struct Inputs;
+  void offer_input(Call &call, const CallInHand &hand, bh_call_info *info, Inputs *inputs);
+  // Sets the members of `info` that follow from the exchange.
+  bh_status begin(Exchange &exchange, bh_call_info info, bh_error *error);
 };
 
 }  // namespace bulkhead

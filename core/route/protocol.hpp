@@ -101,6 +101,7 @@ struct ServerCaps {
   // task and supports tasks/cancel.
   bool tools_changed = false, resources_changed = false, prompts_changed = false;
   bool tool_tasks = false, task_cancel = false;
+  bool asks_input = false;  // a tools plugin with BH_TOOLS_ASKS_INPUT
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);

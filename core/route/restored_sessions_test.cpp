@@ -21,7 +21,8 @@ struct Notes {
 const bh_tools notes_table = {
     sizeof(bh_tools),
     0,
-    [](void *self, std::uint32_t kind, bh_buf *out, bh_error *) -> bh_status {
+    [](void *self, const bh_list_info *info, bh_buf *out, bh_error *) -> bh_status {
+      const std::uint32_t kind = info->kind;
       if (!static_cast<Notes *>(self)->connected) return BH_PENDING;
       if (kind != BH_LIST_RESOURCES) return BH_E_UNSUPPORTED;
       *out = bh::buf(
@@ -29,7 +30,7 @@ const bh_tools notes_table = {
       return BH_OK;
     },
     [](void *, bh_call, const bh_call_info *, bh_error *) -> bh_status { return BH_PENDING; },
-    [](void *, bh_call) {},
+    [](void *, bh_call, const bh_cancel *) {},
     [](void *) -> std::uint32_t { return BH_TOOLS_SUBSCRIBE; },
 };
 

@@ -107,7 +107,7 @@ bool ServerSubscriptions::send_listen(const std::string &filter, std::uint64_t *
 
 void ServerSubscriptions::end_listen(std::uint64_t exchange) {
   if (host_.exchanges().get(exchange) == nullptr) return;
-  lane_.retract(exchange, true, {}, nullptr);
+  lane_.retract(exchange, true, {});
   if (Exchange *e = host_.exchanges().get(exchange)) host_.drop(*e);
 }
 

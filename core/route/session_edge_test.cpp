@@ -177,6 +177,7 @@ TEST_CASE("a cancellation ends only the call that it names, and releases its slo
   w.note(w.session, "cancelled", R"({"requestId":"c","reason":"stop"})");
   CHECK(w.table.size() == 0);
   CHECK(w.lane.retracts == 1);
+  CHECK(w.lane.retraction == BH_CANCEL_CLIENT);
   REQUIRE(w.client.sent.size() == 1);
   CHECK(w.client.sent[0].text.empty());
   CHECK(w.client.sent[0].http_status == 202);

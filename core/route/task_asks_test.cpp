@@ -123,7 +123,7 @@ TEST_CASE("a request about a task of a client that is gone reaches no client") {
 TEST_CASE("after a restart of the server, its ids are of other tasks") {
   TwoClients w;
   const bh_lane lane = w.servers["s1"].lane;
-  w.router->parts().servers.wires.down(lane, {BH_E_UNAVAILABLE, "exited"}, 1);
+  w.router->parts().servers.wires.down(lane, LaneFailure({BH_E_UNAVAILABLE, "exited"}, 1));
   for (int i = 0; i < 2'000 && w.servers["s1"].lane == lane; ++i) w.reactor->poll(10);
   REQUIRE(w.servers["s1"].lane != lane);
   for (const std::string_view task : {R"("1")", R"("2")"}) {

@@ -27,7 +27,7 @@ const bh_policy seeing_inputs = {
       out->verdict = BH_VERDICT_ALLOW;
       return BH_OK;
     },
-    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    [](void *, const bh_policy_request *, bh_error *) -> bh_status { return BH_OK; },
     nullptr,
 };
 

@@ -49,7 +49,7 @@ const bh_policy blocking = {
       pending_number = request->exchange;
       return BH_PENDING;
     },
-    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    [](void *, const bh_policy_request *, bh_error *) -> bh_status { return BH_OK; },
     nullptr,
 };
 

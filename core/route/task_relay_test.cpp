@@ -42,7 +42,7 @@ const bh_policy masking = {
       if (at != std::string::npos) out->arguments = bh::str(text.replace(at, 6, "***"));
       return BH_OK;
     },
-    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    [](void *, const bh_policy_request *, bh_error *) -> bh_status { return BH_OK; },
     nullptr,
 };
 
@@ -331,7 +331,7 @@ TEST_CASE("a task id is valid only on the connection that has the task") {
   w.result("s1", R"({"taskId":"1","status":"working","ttl":1})");
   CHECK(w.told({"result", "taskId"}) == id);
   // The server restarts: the new process may have another task with this id.
-  w.router->parts().servers.wires.down(lane, {BH_E_UNAVAILABLE, "exited"}, 1);
+  w.router->parts().servers.wires.down(lane, LaneFailure({BH_E_UNAVAILABLE, "exited"}, 1));
   for (int i = 0; i < 2'000 && w.servers["s1"].lane == lane; ++i) w.reactor->poll(10);
   REQUIRE(w.servers["s1"].lane != lane);
   const std::size_t before = w.servers["s1"].got.size();

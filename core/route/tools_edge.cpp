@@ -7,7 +7,10 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
 #include "reactor/post_owned.hpp"
+#include "route/answer_form.hpp"
 #include "route/place_lane.hpp"
+#include "route/repeated_request.hpp"
+#include "route/result_form.hpp"
 
 namespace bulkhead {
 namespace {
@@ -27,6 +30,10 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   if (e == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
   if (e->purpose != Purpose::call) {
     needs_.ends.drop(*e);  // no client waits for the result
+    return BH_OK;
+  }
+  if (kind == BH_RESULT_INPUT_REQUIRED) {
+    ask_for_input(*e->call, call, json);
     return BH_OK;
   }
   // Wrap the result in a message, so that it is handled like a message from a server that is behind
@@ -52,11 +59,41 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   return BH_OK;
 }
 
+// Handles a result that asks for input like the result of a server of MCP 2026-07-28, whose type
+// the gateway adds.
+void ToolsEdge::ask_for_input(Call &call, bh_call id, std::string_view json) {
+  std::string_view problem;
+  if (!lane_of(call)->server_caps().asks_input) {
+    problem = "its features() do not have BH_TOOLS_ASKS_INPUT";
+  } else if (!may_be_repeated(call.method)) {
+    problem = "this method does not allow it";
+  } else if (!json.starts_with('{') || !mcp::valid_json(json) || !has_members(json)) {
+    problem = "the JSON is not an object with inputRequests or requestState";
+  } else if (!mcp::member(json, "resultType").empty()) {
+    problem = "the JSON has the member resultType, which the gateway adds";
+  }
+  std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                     R"(,"result":{"resultType":"input_required",)";
+  if (problem.empty()) text.append(json.substr(1)).append("}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (problem.empty() && !mcp::scan(text, &scan, &error)) problem = error.what;
+  if (problem.empty()) {
+    call.answer_form = &stateless_answer_form();
+    return needs_.call_answers.answered(call, {text, &scan}, &text);
+  }
+  const std::string server = "server \"" + call.server + "\"";
+  needs_.log(BH_LOG_PLUGIN_MISBEHAVES, server + " asked for input in the call of \"" + call.name +
+                                           "\", but " + std::string(problem));
+  needs_.call_answers.fail_by_server(
+      call, code::internal_error, server + " asked for input in an invalid way", BH_OUTCOME_ERROR);
+}
+
 void ToolsEdge::refuse_answer(Call &call) {
   const std::string server = call.server;
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
              "server \"" + server + "\" returned an invalid result for \"" + call.name +
-                 "\": it must be one JSON object, of kind BH_RESULT_OK or BH_RESULT_ERROR");
+                 "\": it must be one JSON object, of a BH_RESULT_... kind");
   needs_.call_answers.fail_by_server(call, code::internal_error,
                                      "server \"" + server + "\" returned an invalid response",
                                      BH_OUTCOME_ERROR);

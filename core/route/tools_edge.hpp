@@ -65,6 +65,7 @@ class ToolsEdge {
   void resource_updated(Upstream &upstream, std::string_view uri);
 
  private:
+  void ask_for_input(Call &call, bh_call id, std::string_view json);
   void refuse_answer(Call &call);
 
   const Needs needs_;

@@ -169,3 +169,73 @@ TEST_CASE(
   CHECK(w.counters.dropped_details == 15);
   CHECK(w.log_lines.empty());
 }
+
+TEST_CASE("a plugin asks for input, and gets the call again with the client's answers") {
+  ToolsWorld w;
+  w.session.caps = cap::roots;
+  w.lane.asks_input = true;
+  const bh_call first = w.called();
+  CHECK(w.tools.complete(first, BH_RESULT_INPUT_REQUIRED,
+                         R"({"inputRequests":{"r":{"method":"roots/list"}},"requestState":"s"})") ==
+        BH_OK);
+  CHECK(w.tools.complete(first, BH_RESULT_OK, "{}") == BH_STALE);
+  CHECK(w.answers_sent().empty());
+  CHECK(w.table.get(w.id)->stage == Stage::asking);
+  w.client_answers_ask();
+  REQUIRE(w.table.get(w.id) != nullptr);
+  REQUIRE(w.table.get(w.id)->exchange != nullptr);
+  REQUIRE(w.lane.members.size() == 2);
+  const std::string members = "{" + w.lane.members[1] + R"("":0})";
+  CHECK(mcp::member(members, "requestState") == R"("s")");
+  CHECK(mcp::member(members, "inputResponses") == R"({"r":{"roots":[]}})");
+  const bh_call second = w.table.get(w.id)->exchange->id;
+  CHECK(second != first);
+  CHECK(w.tools.complete(second, BH_RESULT_OK, R"({"content":[]})") == BH_OK);
+  CHECK(w.answers_sent() ==
+        std::vector<std::string>{R"({"jsonrpc":"2.0","id":"c","result":{"content":[]}})"});
+  CHECK(w.log_lines.empty());
+}
+
+TEST_CASE("a plugin cannot ask for input that the client does not support") {
+  ToolsWorld w;
+  w.lane.asks_input = true;
+  w.tools.complete(w.called(), BH_RESULT_INPUT_REQUIRED,
+                   R"({"inputRequests":{"r":{"method":"roots/list"}}})");
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(w.answers_sent()[0].find("roots/list") != std::string::npos);
+  CHECK(w.answers_sent()[0].find("isError") != std::string::npos);
+}
+
+TEST_CASE("an invalid request for input fails the call") {
+  ToolsWorld w;
+  w.session.caps = cap::roots;
+  w.lane.asks_input = true;
+  const char *json = R"({"inputRequests":{"r":{"method":"roots/list"}}})";
+  std::string logged;
+  SECTION("without the feature") {
+    w.lane.asks_input = false;
+    logged = "BH_TOOLS_ASKS_INPUT";
+  }
+  SECTION("no object") {
+    json = R"(["inputRequests"])";
+    logged = "is not an object";
+  }
+  SECTION("no members") {
+    json = "{ }";
+    logged = "is not an object";
+  }
+  SECTION("not JSON") {
+    json = R"({"inputRequests":{},"x":{}},"id":{})";
+    logged = "is not an object";
+  }
+  SECTION("a type") {
+    json = R"({"resultType":"complete","requestState":"s"})";
+    logged = "resultType";
+  }
+  w.tools.complete(w.called(), BH_RESULT_INPUT_REQUIRED, json);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(mcp::member(mcp::member(w.answers_sent()[0], "error"), "code") == "-32603");
+  CHECK(w.answers_sent()[0].find("asked for input in an invalid way") != std::string::npos);
+  REQUIRE(w.log_lines.size() == 1);
+  CHECK(w.log_lines[0].find(logged) != std::string::npos);
+}

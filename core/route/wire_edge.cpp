@@ -143,12 +143,15 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (WireLane *still = doubtful ? find(handle) : nullptr) still->opening().recheck();
 }
 
-void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error,
-                               std::uint32_t retry_after_ms) {
+void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const LaneFailure &failure) {
+  const Error &error = failure.error;
   WireLane *lane = find(handle);
   Exchange *e = needs_.exchanges.get(exchange);
   if (lane == nullptr || e == nullptr || e->lane != lane) return;
-  if (e->purpose != Purpose::call) return lane->own_answer(*e, nullptr, {}, &error, retry_after_ms);
+  lane->challenged(failure);
+  if (e->purpose != Purpose::call) {
+    return lane->own_answer(*e, nullptr, {}, &error, failure.retry_after_ms);
+  }
   const std::string name = "server \"" + lane->upstream().name() + "\"";
   const std::string text =
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
@@ -157,8 +160,11 @@ void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Err
   if (lane != nullptr) lane->opening().recheck();
 }
 
-void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {
-  if (WireLane *lane = find(handle)) lane->down(error, retry_after_ms);
+void WireEdge::down(bh_lane handle, const LaneFailure &failure) {
+  WireLane *lane = find(handle);
+  if (lane == nullptr) return;
+  lane->challenged(failure);
+  lane->down(failure.error, failure.retry_after_ms);
 }
 
 void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &message) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/lane_failure.hpp"
 #include "base/result.hpp"
 #include "base/slots.hpp"
 #include "bulkhead/abi/ext/connector.h"
@@ -56,9 +57,8 @@ class WireEdge {
   // ---- from connectors ----
   // `hint` is the exchange of the stream on which the message arrived, or 0 if unknown.
   void message(bh_lane lane, std::uint64_t hint, std::string_view message);
-  void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error,
-                       std::uint32_t retry_after_ms = 0);
-  void down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const LaneFailure &failure);
+  void down(bh_lane lane, const LaneFailure &failure);
 
  private:
   struct BatchInHand;

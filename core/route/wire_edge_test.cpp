@@ -242,14 +242,14 @@ TEST_CASE("a lost connection fails its calls and requests, and its handle become
   const std::uint64_t kept = w.call(w.second, w.lane_b, w.b, "3");
   w.sends(w.a, sampling);
   const bh_lane handle = w.a.handle();
-  w.edge.down(handle, {BH_E_UNAVAILABLE, "it has crashed"}, 0);
+  w.edge.down(handle, {BH_E_UNAVAILABLE, "it has crashed"});
   CHECK(w.errors_to(w.first) == Texts(2, "tool call failed: server \"a\": it has crashed"));
   CHECK(w.first.load->asks == 0);
   CHECK(w.answers_to(w.second).empty());
   CHECK(w.edge.find(handle) == nullptr);
   CHECK(w.a.handle() != handle);  // a new connection, which is in the handshake
   w.edge.message(handle, 0, result_of(one, "{}"));
-  w.edge.down(handle, {BH_E_UNAVAILABLE, "once more"}, 0);
+  w.edge.down(handle, {BH_E_UNAVAILABLE, "once more"});
   CHECK(w.lane_a.state() == LaneState::connecting);
   CHECK(w.answers_to(w.first).size() == 2);
   w.sends(w.b, result_of(kept, "{}"));
@@ -287,11 +287,41 @@ TEST_CASE("a failed exchange fails its call; a failed request of the lane itself
   w.edge.exchange_failed(w.a.handle(), two, {BH_E_IO, "once more"});
   CHECK(w.errors_to(w.first) == Texts{"tool call failed: server \"a\": HTTP 500",
                                       "tool call failed: server \"a\" sent HTTP 500"});
-  w.edge.down(w.b.handle(), {BH_E_UNAVAILABLE, "gone"}, 0);
+  w.edge.down(w.b.handle(), {BH_E_UNAVAILABLE, "gone"});
   const std::uint64_t handshake = std::stoull(w.b.number_of("initialize"));
   w.edge.exchange_failed(w.b.handle(), handshake, {BH_E_IO, "HTTP 401"});
   CHECK(w.lane_b.state() == LaneState::waiting);
   CHECK(w.lane_b.reason().find("HTTP 401") != std::string::npos);
+}
+
+TEST_CASE("the challenges of a server are logged at most once in 10 s, without credentials") {
+  struct LoggingServers : TwoServers {
+    mutable std::vector<std::string> lines;
+    void log(std::int32_t, std::string_view text) const override { lines.emplace_back(text); }
+    std::optional<std::string> without_credentials(std::string_view text) const override {
+      const std::size_t at = text.find("sk-12345");
+      if (at == std::string_view::npos) return std::nullopt;
+      return std::string(text.substr(0, at)) + "***";
+    }
+  } w;
+  const std::size_t before = w.lines.size();
+  LaneFailure failure(BH_E_AUTH, "authentication required");
+  w.edge.exchange_failed(w.a.handle(), w.call(w.first, w.lane_a, w.a, "1"), failure);
+  CHECK(w.lines.size() == before);
+  failure.http_status = 401;
+  failure.challenges = {"Bearer realm=\"a\"", "Basic\n"};
+  w.edge.exchange_failed(w.a.handle(), w.call(w.first, w.lane_a, w.a, "2"), failure);
+  w.edge.exchange_failed(w.a.handle(), w.call(w.first, w.lane_a, w.a, "3"), failure);
+  REQUIRE(w.lines.size() == before + 1);
+  CHECK(w.lines.back().find("requires credentials (HTTP 401); WWW-Authenticate: Bearer "
+                            "realm=\"a\", Basic") != std::string::npos);
+  CHECK(w.lines.back().find('\n') == std::string::npos);
+  failure.challenges = {std::string(1'020, 'x') + "sk-12345"};  // longer than the logged text
+  w.edge.exchange_failed(w.a.handle(), w.call(w.first, w.lane_a, w.a, "4"), failure);
+  CHECK(w.lines.size() == before + 1);
+  w.edge.exchange_failed(w.b.handle(), w.call(w.second, w.lane_b, w.b, "5"), failure);
+  REQUIRE(w.lines.size() == before + 2);  // each connection has its own limit
+  CHECK(w.lines.back().find("sk-") == std::string::npos);
 }
 
 TEST_CASE("an invalid message is logged and counted, and fails the call that it names") {
@@ -364,7 +394,7 @@ TEST_CASE(
   TwoServers w;
   const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
   const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
-  w.client.inside = [&] { w.edge.down(w.a.handle(), {BH_E_UNAVAILABLE, "gone"}, 0); };
+  w.client.inside = [&] { w.edge.down(w.a.handle(), {BH_E_UNAVAILABLE, "gone"}); };
   w.sends(w.a, "[" + result_of(one, "{}") + "," + result_of(two, "{}") + ", 7]");
   CHECK(w.errors_to(w.first) == Texts{"", "tool call failed: server \"a\": gone"});
   CHECK(w.counters.bad_upstream_messages == 0);

@@ -233,13 +233,12 @@ void WireLane::pump() {
   pumping_ = false;
 }
 
-void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reason,
-                       const mcp::Scan *reason_scan) {
+void WireLane::retract(std::uint64_t exchange, bool sent, const Retraction &why) {
   if (!sent) {
     queue_.remove(exchange);
     return;
   }
-  connection_.retract(exchange, reason, reason_scan);
+  connection_.retract(exchange, why.notification, why.scan);
 }
 
 void WireLane::abandon(std::uint64_t exchange) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/lane_failure.hpp"
+#include "base/log_limit.hpp"
 #include "bulkhead/abi/ext/connector.h"
 #include "route/conversation.hpp"
 #include "route/idle_stop.hpp"
@@ -35,8 +37,7 @@ class WireLane final : public Lane,
   void start() override;
   void close() override;
   void submit(Exchange &exchange, const CallInHand &hand) override;
-  void retract(std::uint64_t exchange, bool sent, std::string_view reason,
-               const mcp::Scan *reason_scan) override;
+  void retract(std::uint64_t exchange, bool sent, const Retraction &why) override;
   void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
   bool reports(const Watch &watch) const override { return subscriptions_.reports(watch); }
@@ -57,6 +58,8 @@ class WireLane final : public Lane,
 
   // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
+  // Logs the challenges of a server that requires credentials, at most once in 10 s.
+  void challenged(const LaneFailure &failure);
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error, std::uint32_t retry_after_ms = 0) override;
   // Returns the form of the server's responses, or null if they have the form that revisions with
@@ -114,6 +117,7 @@ class WireLane final : public Lane,
   std::uint64_t grace_timer_ = 0;
   LaneQueue queue_;
   std::vector<std::uint64_t> held_;  // exchanges of calls that wait for a new list of tools
+  LogLimit challenges_;              // see challenged()
 };
 
 }  // namespace bulkhead

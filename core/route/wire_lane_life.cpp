@@ -1,6 +1,7 @@
 // The life cycle of a connection: start, stop, loss and reconnection.
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "route/lane_host.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
@@ -72,6 +73,21 @@ void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
   fail_exchanges(error, false);
   losing_ = false;
   connect();
+}
+
+void WireLane::challenged(const LaneFailure &failure) {
+  constexpr std::size_t most = 1024;
+  if (failure.challenges.empty() || !challenges_.may_log(host_.reactor().now_ns())) return;
+  std::string text = "requires credentials";
+  if (failure.http_status != 0) text += " (HTTP " + std::to_string(failure.http_status) + ")";
+  std::string_view before = "; WWW-Authenticate: ";
+  for (const std::string &challenge : failure.challenges) {
+    // A credential that was cut off would not be recognized.
+    const std::string shown = host_.without_credentials(challenge).value_or(challenge);
+    text.append(before).append(bh::one_line(shown, most));
+    before = ", ";
+  }
+  host_.log(BH_LOG_WARN, connection_.about(text));
 }
 
 // Called when a connection could not be opened, did not become ready, or was lost.

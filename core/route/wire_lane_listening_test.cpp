@@ -87,7 +87,7 @@ struct Watched : LaneWorld {
     const bool was = was_sent(call);
     drop(*std::exchange(call.exchange, nullptr));
     lane->watches.erase(call.name);
-    lane->retract(id, was, {}, nullptr);
+    lane->retract(id, was, {});
     lane->request_quietly(mcp::Method::resources_unsubscribe, "{}");
   }
   bool wait_for_listens(std::size_t count) {

@@ -153,9 +153,9 @@ TEST_CASE("a server is notified of a cancelled call only if the call has been se
   const std::string id = w.call();
   w.call();
   const std::uint64_t waiting = w.last->exchange->id;
-  w.lane->retract(waiting, false, {}, nullptr);
+  w.lane->retract(waiting, false, {});
   CHECK(w.notified.empty());
-  w.lane->retract(std::strtoull(id.c_str(), nullptr, 10), true, {}, nullptr);
+  w.lane->retract(std::strtoull(id.c_str(), nullptr, 10), true, {});
   REQUIRE(w.notified.size() == 1);
   CHECK(mcp::member(mcp::member(w.notified[0], "params"), "requestId") == id);
   CHECK(w.abandoned.size() == 1);

@@ -157,17 +157,15 @@ bool is_complete(const bh_plugin &p) {
          p.get_ext != nullptr;
 }
 
-// The size of the functions that each table must have, and which of them may be null.
+// The size that each table of ABI 1.0 has, and the size of those functions that must not be null.
 struct TableSize {
   const char *id;
-  std::uint32_t first_minor, required;  // bytes, and bytes whose functions must not be null
+  std::uint32_t size, required;  // bytes
 };
 constexpr std::array tables{
-    TableSize{BH_EXT_TOOLS, offsetof(bh_tools, call_cancel) + sizeof(void *),
-              offsetof(bh_tools, call_cancel) + sizeof(void *)},
-    TableSize{BH_EXT_POLICY, offsetof(bh_policy, filter) + sizeof(void *),
-              offsetof(bh_policy, filter) + sizeof(void *)},
-    TableSize{BH_EXT_TELEMETRY, offsetof(bh_telemetry, batch) + sizeof(void *),
+    TableSize{BH_EXT_TOOLS, sizeof(bh_tools), offsetof(bh_tools, call_cancel) + sizeof(void *)},
+    TableSize{BH_EXT_POLICY, sizeof(bh_policy), offsetof(bh_policy, filter) + sizeof(void *)},
+    TableSize{BH_EXT_TELEMETRY, sizeof(bh_telemetry),
               offsetof(bh_telemetry, batch) + sizeof(void *)},
     TableSize{BH_EXT_CONNECTOR, sizeof(bh_connector), sizeof(bh_connector)},
     TableSize{BH_EXT_TRANSPORT, sizeof(bh_transport), sizeof(bh_transport)},
@@ -178,7 +176,7 @@ void check_table(Trial *trial, const std::string &id, const void *table) {
     if (id != known.id) continue;
     std::uint32_t size = 0;
     std::memcpy(&size, table, sizeof size);
-    if (size < known.first_minor) {
+    if (size < known.size) {
       trial->violated(Rule::extensions,
                       "the table for " + id + " has the size " + std::to_string(size));
       return;

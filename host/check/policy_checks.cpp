@@ -165,9 +165,6 @@ void check_hostile_requests(Trial *trial, const Subject &subject) {
   r.pin = 99;
   r.flags = ~0u;
   all.push_back({"unknown values", r});
-  r = request(0);
-  r.size = offsetof(bh_policy_request, argument);
-  all.push_back({"a request of an older host", r});
   std::uint64_t exchange = 0;
   for (auto &[what, one] : all) {
     one.exchange = ++exchange;
@@ -178,7 +175,7 @@ void check_hostile_requests(Trial *trial, const Subject &subject) {
     if (policy.has(BH_POLICY_FILTERS_LISTS)) {
       trial->step(Rule::hostile_requests, "filter() with " + what);
       one.exchange = ++exchange;
-      policy.table().filter(policy.self(), &one);
+      policy.table().filter(policy.self(), &one, nullptr);
     }
   }
   policy.host().base().run_for(late_ms);
@@ -220,7 +217,7 @@ void ask_all(Trial *trial, Rule rule, Policy *policy, std::vector<bool> *is_pend
     }
     if (policy->has(BH_POLICY_FILTERS_LISTS)) {
       const auto r = request(is_pending->size());
-      add(table.filter(policy->self(), &r));
+      add(table.filter(policy->self(), &r, nullptr));
     }
   }
 }

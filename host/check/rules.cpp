@@ -13,7 +13,7 @@ constexpr std::array rules{
              "build the library for this machine, and copy it again if it is truncated"},
     RuleText{Rule::manifest, "the manifest is valid and has the id of the file",
              "build the plugin with bh_add_plugin(), which writes the manifest"},
-    RuleText{Rule::only_entry_exported, "bh_plugin_entry_v0 is the only exported symbol",
+    RuleText{Rule::only_entry_exported, "bh_plugin_entry_v1 is the only exported symbol",
              "build the plugin with bh_add_plugin(), or use its version script"},
     RuleText{
         Rule::no_unique_symbols, "no symbol is STB_GNU_UNIQUE",
@@ -39,7 +39,7 @@ constexpr std::array rules{
         Rule::silent_constructors,
         "mapping the library starts no thread, opens no file and changes nothing in the process",
         "move the work from static constructors to start"},
-    RuleText{Rule::entry, "bh_plugin_entry_v0 returns one valid entry",
+    RuleText{Rule::entry, "bh_plugin_entry_v1 returns one valid entry",
              "return a pointer to a static bh_entry with all functions and its size"},
     RuleText{Rule::descriptor,
              "the descriptors are valid and match the manifest and the schema section",

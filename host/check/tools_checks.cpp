@@ -7,6 +7,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/json.hpp"
+#include "bulkhead/cpp/tools.hpp"
 #include "check/scenarios.hpp"
 #include "check/tools_trial.hpp"
 

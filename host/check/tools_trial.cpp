@@ -5,6 +5,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json.hpp"
+#include "bulkhead/cpp/tools.hpp"
 
 namespace bulkhead::check {
 namespace {
@@ -56,8 +57,9 @@ std::string named(const Request &request) {
 
 bh_status Tools::list(std::uint32_t kind, std::string *out, bh_error *error) {
   bh_buf items{};
+  const bh_list_info info = bh::list_info(kind);
   const bh_status status =
-      timed(&trial_, "list()", [&] { return table_->list(tested_->self(), kind, &items, error); });
+      timed(&trial_, "list()", [&] { return table_->list(tested_->self(), &info, &items, error); });
   if (status == BH_OK) *out = bh::Buf(items).view();
   return status;
 }
@@ -101,8 +103,9 @@ bh_status Tools::begin(bh_call call, const Request &request, bh_error *error) {
 
 void Tools::cancel(bh_call call) {
   trial_.step(rule_, "call_cancel()");
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
   timed(&trial_, "call_cancel()", [&] {
-    table_->call_cancel(tested_->self(), call);
+    table_->call_cancel(tested_->self(), call, &cancel);
     return 0;
   });
 }
@@ -137,9 +140,31 @@ bool Tools::call(bh_call id, const Request &request) {
                      [&](const auto &one) { return one.call == id && one.kind == BH_RESULT_OK; });
 }
 
+void Tools::check_input_request(const std::string &json) {
+  const bool has_bits = BH_HAS(bh_tools, table_, features) && table_->features != nullptr;
+  const std::uint32_t bits = has_bits ? table_->features(tested_->self()) : 0;
+  if ((bits & BH_TOOLS_ASKS_INPUT) == 0) {
+    trial_.violated(rule_, "a result asks for input, but features() lacks BH_TOOLS_ASKS_INPUT");
+  }
+  const std::string start = ": " + json.substr(0, 80);
+  const bool object = bh::json::valid(json) && json.starts_with('{');
+  const std::string_view requests =
+      object ? bh::json::member(json, "inputRequests") : std::string_view{};
+  if (requests.empty() && (!object || bh::json::member(json, "requestState").empty())) {
+    trial_.violated(
+        rule_, "a result that asks for input has no inputRequests and no requestState" + start);
+  } else if (!bh::json::member(json, "resultType").empty()) {
+    trial_.violated(rule_, "a result that asks for input has a resultType" + start);
+  } else if (!requests.empty() && requests != "{}") {  // begin() sets no BH_CALL_... input flags
+    trial_.violated(rule_, "a result asks for input that the client does not support" + start);
+  }
+}
+
 void Tools::check_results(const char *member) {
   for (const auto &one : host_.completed()) {
-    if (one.kind != BH_RESULT_OK && one.kind != BH_RESULT_ERROR) {
+    if (one.kind == BH_RESULT_INPUT_REQUIRED) {
+      check_input_request(one.json);
+    } else if (one.kind != BH_RESULT_OK && one.kind != BH_RESULT_ERROR) {
       trial_.violated(rule_, "a result has the kind " + std::to_string(one.kind));
     } else if (!bh::json::valid(one.json) || !one.json.starts_with('{')) {
       trial_.violated(rule_, "a result is not a JSON object: " + one.json.substr(0, 80));

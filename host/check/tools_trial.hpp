@@ -51,6 +51,9 @@ class Tools : public Started<bh_tools> {
   void check_results(const char *member);
   // Checks that the plugin returns or reports an error for the request.
   void check_rejected(bh_call id, const Request &request);
+
+ private:
+  void check_input_request(const std::string &json);
 };
 
 }  // namespace bulkhead::check

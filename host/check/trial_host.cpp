@@ -158,8 +158,8 @@ void TrialHost::make_tools() {
   tools_.complete = [](void *c, bh_call call, const bh_result *result) {
     return of(c).complete(call, result);
   };
-  tools_.progress = [](void *c, bh_call, double, double, bh_str) { of(c).used("progress"); };
-  tools_.list_changed = [](void *c, std::uint32_t) { of(c).used("list_changed"); };
+  tools_.progress = [](void *c, bh_call, const bh_progress *) { of(c).used("progress"); };
+  tools_.list_changed = [](void *c, const bh_list_info *) { of(c).used("list_changed"); };
   tools_.resource_updated = [](void *c, bh_str) { of(c).used("resource_updated"); };
   base_.add_ext(BH_EXT_HOST_TOOLS, &tools_);
   event_.size = sizeof event_;
@@ -199,10 +199,10 @@ void TrialHost::make_connector() {
   connector_.size = sizeof connector_;
   connector_.limits = &limits_;
   connector_.message = [](void *c, bh_lane, std::uint64_t, bh_str) { ++of(c).lane_messages; };
-  connector_.exchange_failed = [](void *c, bh_lane, std::uint64_t, const bh_error *) {
+  connector_.exchange_failed = [](void *c, bh_lane, std::uint64_t, const bh_lane_failure *) {
     ++of(c).failed_exchanges;
   };
-  connector_.lane_down = [](void *c, bh_lane lane, const bh_error *) {
+  connector_.lane_down = [](void *c, bh_lane lane, const bh_lane_failure *) {
     keep(&of(c).lanes_down, lane);
   };
   connector_.lane_closed = [](void *c, bh_lane lane) { keep(&of(c).lanes_closed, lane); };
@@ -216,15 +216,12 @@ void TrialHost::make_transport() {
   transport_.session_open = [](void *, const bh_peer *, bh_session *, bh_error *error) {
     return bh::fail(error, BH_E_UNAVAILABLE, "this host accepts no sessions");
   };
-  transport_.deliver = [](void *, bh_session, std::uint64_t, bh_str, bh_delivery *) -> bh_status {
-    return BH_STALE;
-  };
   transport_.stream_gone = [](void *, bh_session, std::uint64_t) {};
   transport_.session_close = [](void *, bh_session, std::uint32_t) {};
   transport_.check_revision = [](void *, bh_session, bh_str) -> bh_status { return BH_OK; };
   transport_.finished = [](void *) {};
   transport_.set_process_name = [](void *, bh_session, bh_str) {};
-  transport_.deliver_message = [](void *, const bh_incoming *, bh_delivery *) -> bh_status {
+  transport_.deliver = [](void *, const bh_incoming *, bh_delivery *) -> bh_status {
     return BH_E_UNAVAILABLE;
   };
   base_.add_ext(BH_EXT_HOST_TRANSPORT, &transport_);

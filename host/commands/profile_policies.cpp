@@ -120,7 +120,7 @@ const bh_policy &Explained::table() {
       [](void *self, const bh_policy_request *, bh_str result, bh_verdict *out, bh_error *error) {
         return explained(self).observe(result, out, error);
       },
-      [](void *, const bh_policy_request *) -> bh_status { return BH_E_UNSUPPORTED; },
+      [](void *, const bh_policy_request *, bh_error *) -> bh_status { return BH_E_UNSUPPORTED; },
       nullptr};
   return table;
 }

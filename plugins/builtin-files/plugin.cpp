@@ -6,6 +6,7 @@
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/cpp/tools.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -83,8 +84,8 @@ class BuiltinFiles {
     return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<BuiltinFiles>() : nullptr;
   }
 
-  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    switch (kind) {
+  bh_status list(const bh_list_info &wanted, bh_buf *out, bh_error *error) {
+    switch (wanted.kind) {
       case BH_LIST_TOOLS:
         *out = bh::buf(std::string(definitions_));
         return BH_OK;
@@ -118,7 +119,7 @@ class BuiltinFiles {
   }
 
   // Subscription calls cannot be cancelled; see SubscriptionLane::add().
-  void call_cancel(bh_call call) {
+  void call_cancel(bh_call call, const bh_cancel &) {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
   }
@@ -284,7 +285,8 @@ class BuiltinFiles {
 
   // Thread-safe.
   void tell(const Job &job, double done, double total, std::string_view unit) const {
-    tools_->progress(host_.ctx(), job.call, done, total, bh::str(unit));
+    const bh_progress report = bh::progress(done, total, unit);
+    tools_->progress(host_.ctx(), job.call, &report);
   }
 
   bool any_writable() const noexcept {

@@ -6,6 +6,7 @@
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/cpp/tools.hpp>
 
 #include <memory>
 #include <string>
@@ -57,8 +58,8 @@ class BuiltinHttp final : private Call::Owner {
     return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<BuiltinHttp>() : nullptr;
   }
 
-  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS)
+  bh_status list(const bh_list_info &wanted, bh_buf *out, bh_error *error) {
+    if (wanted.kind != BH_LIST_TOOLS)
       return bh::fail(error, BH_E_UNSUPPORTED, "the plugin has only tools");
     *out = bh::buf(tool_definitions(config_));
     return BH_OK;
@@ -78,7 +79,7 @@ class BuiltinHttp final : private Call::Owner {
     return begin(id, *tool, call);
   }
 
-  void call_cancel(bh_call id) {
+  void call_cancel(bh_call id, const bh_cancel &) {
     const auto it = calls_.find(id);
     if (it != calls_.end()) it->second->cancel();
   }
@@ -109,7 +110,8 @@ class BuiltinHttp final : private Call::Owner {
   }
 
   void progress(std::uint64_t id, double done, double total, const std::string &message) override {
-    tools_->progress(host_.ctx(), id, done, total, bh::str(message));
+    const bh_progress report = bh::progress(done, total, message);
+    tools_->progress(host_.ctx(), id, &report);
   }
 
   bh_status complete(bh_call id, std::string &&json) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/messages.hpp"
 
 namespace connector_http {
 
@@ -20,20 +21,21 @@ std::string number(std::uint16_t status) {
 // Removes all characters except printable ASCII, because control characters could inject lines into
 // the log. Valid scope tokens contain only printable ASCII, so they are not changed.
 std::string printable(std::string_view s) {
-  std::string out(s.substr(0, scope_bytes_max));
+  std::string out(s);
   std::erase_if(out, [](char c) { return c < 0x20 || c > 0x7E; });
   return out;
 }
 
 bh_error authentication(const HttpFailure &f) {
+  const std::string scope = f.scope.substr(0, scope_bytes_max);
   if (f.insufficient_scope) {
-    const std::string wanted = f.scope.empty() ? "not specified by the server" : f.scope;
+    const std::string wanted = scope.empty() ? "not specified by the server" : scope;
     return bh::make_error(BH_E_AUTH,
                           "insufficient scope: " + wanted + " (" + number(f.status) + ")");
   }
   if (f.status == 401) {
     std::string text = "authentication required (" + number(f.status);
-    if (!f.scope.empty()) text += ", scope: " + f.scope;
+    if (!scope.empty()) text += ", scope: " + scope;
     return bh::make_error(BH_E_AUTH, text + "); check this server's headers");
   }
   if (f.challenged) {
@@ -85,15 +87,35 @@ HttpFailure describe(const ResponseHead &head, const Url &url) {
   HttpFailure f;
   f.status = head.status;
   f.retry_after_ms = retry_after_ms(head.retry_after);
-  f.challenged = !head.challenge.empty();
-  if (f.challenged) {
-    f.insufficient_scope = challenge_parameter(head.challenge, "error") == "insufficient_scope";
-    f.scope = printable(challenge_parameter(head.challenge, "scope"));
+  f.challenged = head.challenge_count != 0;
+  std::size_t room = BH_CHALLENGE_BYTES;
+  for (std::uint32_t i = 0; i < head.challenge_count; ++i) {
+    const std::string_view challenge = head.challenges[i];
+    f.insufficient_scope =
+        f.insufficient_scope || challenge_parameter(challenge, "error") == "insufficient_scope";
+    if (f.scope.empty()) f.scope = printable(challenge_parameter(challenge, "scope"));
+    if (challenge.size() > room) continue;
+    room -= challenge.size();
+    f.challenges.emplace_back(challenge);
   }
   if (!head.location.empty()) {
     if (auto to = resolve_url(url, head.location, nullptr)) f.location = to->shown().substr(0, 300);
   }
   return f;
+}
+
+static_assert(ResponseHead::max_challenges <= BH_CHALLENGE_COUNT);
+
+ReportedFailure::ReportedFailure(const bh_error &error, const HttpFailure *failure) noexcept
+    : failure_(bh::lane_failure(error)) {
+  if (failure == nullptr) return;
+  failure_.http_status = failure->status;
+  if (error.code != BH_E_AUTH) return;
+  for (const std::string &challenge : failure->challenges) {
+    challenges_[failure_.challenge_count++] = bh::str(challenge);
+  }
+  failure_.challenges = challenges_.data();
+  failure_.scope = bh::str(failure->scope);
 }
 
 bh_error to_error(const HttpFailure &f, bool with_session) {

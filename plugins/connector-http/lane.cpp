@@ -277,7 +277,7 @@ void Lane::initialize_answered() {
   initialize_ = {};
 }
 
-void Lane::post_failed(Post &post, const bh_error &error) {
+void Lane::post_failed(Post &post, const bh_error &error, const HttpFailure *why) {
   const std::uint64_t exchange = post.exchange();
   const bool silent = post.kind() != BH_LANE_REQUEST;
   post_finished(post);
@@ -285,13 +285,14 @@ void Lane::post_failed(Post &post, const bh_error &error) {
     context_.log(BH_LOG_WARN, server_,
                  "a message was not delivered: " + std::string(bh::text(error)));
   } else {
-    fail_exchange(exchange, error);
+    fail_exchange(exchange, error, why);
   }
 }
 
-void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
+void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error, const HttpFailure *why) {
   if (exchange == 0 || wire_ == Wire::closed || wire_ == Wire::down) return;
-  context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
+  const ReportedFailure failure(error, why);
+  context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, failure.get());
 }
 
 // After a restart, a server may return 400 for an unknown session ID. But if the response contains
@@ -309,7 +310,7 @@ void Lane::post_refused(Post &post) {
   const bool lost = is_lost_session(post);
   const bh_error expired =
       bh::make_error(BH_E_SESSION_LOST, lost ? "session expired (" + status + ")" : "");
-  if (lost && !post.resuming()) return session_lost(&post, expired);
+  if (lost && !post.resuming()) return session_lost(&post, expired, failure);
   if (may_fall_back(post)) return fall_back(post);
   if (post.repeat_later()) return;
   if (post.resuming()) {  // the server accepted the request before the stream was interrupted
@@ -317,7 +318,7 @@ void Lane::post_refused(Post &post) {
                                      "the event stream ended before the response, and the server "
                                      "does not resume the stream (" +
                                          status + "); the request may have run"));
-    if (lost) session_lost(nullptr, expired);
+    if (lost) session_lost(nullptr, expired, failure);
     return;
   }
   if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body()) &&
@@ -331,22 +332,24 @@ void Lane::post_refused(Post &post) {
   if (const std::string why = post.not_repeated(); !why.empty())
     error =
         bh::make_error(error.code, std::string(bh::text(error)) + "; " + why, error.retry_after_ms);
-  post_failed(post, error);
+  post_failed(post, error, &failure);
 }
 
-void Lane::session_lost(Post *post, const bh_error &error) {
-  if (post != nullptr) post_failed(*post, error);  // the server did not execute this request
-  go_down(error);
+// `why` must not belong to the post, which ends here.
+void Lane::session_lost(Post *post, const bh_error &error, const HttpFailure &why) {
+  if (post != nullptr) post_failed(*post, error, &why);  // the server did not execute this request
+  go_down(error, &why);
 }
 
-void Lane::go_down(const bh_error &error) {
+void Lane::go_down(const bh_error &error, const HttpFailure *why) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
   session_.clear();  // prevents a DELETE
   wire_ = Wire::down;
   halt();
   queue_.clear();
   queued_bytes_ = 0;
-  context_.up->lane_down(context_.host.ctx(), handle_, &error);
+  const ReportedFailure failure(error, why);
+  context_.up->lane_down(context_.host.ctx(), handle_, failure.get());
 }
 
 // ---- other functions called by the host ---------------------------------------------------------

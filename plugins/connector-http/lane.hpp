@@ -63,7 +63,8 @@ class Lane {
   // independent, closing a response cancels its request, and streams are not resumed.
   bool stateless() const noexcept { return revision_ >= "2026-07-28"; }
   void post_finished(Post &post);
-  void post_failed(Post &post, const bh_error &error);
+  // `why` is the HTTP response that caused the failure, or null.
+  void post_failed(Post &post, const bh_error &error, const HttpFailure *why = nullptr);
   void post_refused(Post &post);  // the server returned an HTTP error status
 
   void stream_opened();
@@ -103,9 +104,10 @@ class Lane {
   bh_status enqueue(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
   void send_queued();
   void remove(Post &post) noexcept;
-  void fail_exchange(std::uint64_t exchange, const bh_error &error);
-  void go_down(const bh_error &error);
-  void session_lost(Post *post, const bh_error &error);
+  void fail_exchange(std::uint64_t exchange, const bh_error &error,
+                     const HttpFailure *why = nullptr);
+  void go_down(const bh_error &error, const HttpFailure *why = nullptr);
+  void session_lost(Post *post, const bh_error &error, const HttpFailure &why);
   bool is_lost_session(const Post &post) const;
 
   // Returns true if a response with this status does not show which revisions the server supports,
@@ -118,7 +120,7 @@ class Lane {
   bool may_fall_back(const Post &post) const;
   void fall_back(Post &post);
   bh_status seek_http_sse(bh_error *error);
-  void seek_failed(const bh_error &error);
+  void seek_failed(const bh_error &error, const HttpFailure *why = nullptr);
   void forget_initialize();
   void seek_timed_out();
   void take_endpoint(std::string_view reference);

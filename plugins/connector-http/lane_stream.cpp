@@ -37,8 +37,10 @@ void Lane::stream_ended(const EventStream::End &end) {
   switch (wire_) {
     case Wire::streamable:
       return reopen_stream(end);
-    case Wire::seeking:
-      return seek_failed(end.error);
+    case Wire::seeking: {
+      const std::optional<HttpFailure> why = stream_.failure();
+      return seek_failed(end.error, why ? &*why : nullptr);
+    }
     case Wire::http_sse: {
       // In HTTP+SSE, the session ends when the stream ends.
       const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
@@ -55,9 +57,9 @@ void Lane::reopen_stream(const EventStream::End &end) {
   if (const auto &failure = stream_.failure(); end.refused && failure) {
     // If the stream has worked before, the server must have lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
-      return session_lost(
-          nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
-                                                         std::to_string(failure->status) + ")"));
+      const HttpFailure why = *failure;
+      const std::string text = "session expired (HTTP " + std::to_string(why.status) + ")";
+      return session_lost(nullptr, bh::make_error(BH_E_SESSION_LOST, text), why);
     }
     const bool offered = failure->status > 400 && failure->status != 404 && failure->status != 405;
     if (!offered) {
@@ -143,9 +145,9 @@ void Lane::forget_initialize() {
 // Called if HTTP+SSE does not work either. If the definition's type is "sse", the lane goes down.
 // If the server has responded to `initialize` with a JSON-RPC error, delivers this response and
 // sends the queued messages. Otherwise, the queued messages fail with the errors of both attempts.
-void Lane::seek_failed(const bh_error &error) {
+void Lane::seek_failed(const bh_error &error, const HttpFailure *why) {
   context_.host.timer_cancel(stream_timer_);
-  if (definition_.http_sse_only) return go_down(error);
+  if (definition_.http_sse_only) return go_down(error, why);
   wire_ = Wire::streamable;
   stream_.forget();
   const std::uint64_t exchange = initialize_.exchange;

@@ -89,9 +89,7 @@ class ServiceCall final : public HttpCall {
       const std::string_view name = bh::view(headers[i].name), value = bh::view(headers[i].value);
       if (equal_ignoring_case(name, "content-type")) head.content_type = value;
       if (equal_ignoring_case(name, "mcp-session-id")) head.session_id = value;
-      if (equal_ignoring_case(name, "www-authenticate") && head.challenge.empty()) {
-        head.challenge = value;
-      }
+      if (equal_ignoring_case(name, "www-authenticate")) head.add_challenge(value);
       if (equal_ignoring_case(name, "content-length")) take_length(value, &head);
       if (equal_ignoring_case(name, "retry-after")) head.retry_after = value;
       if (equal_ignoring_case(name, "location")) head.location = value;

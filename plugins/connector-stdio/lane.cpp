@@ -1,6 +1,7 @@
 #include "connector-stdio/lane.hpp"
 
 #include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/cpp/text.hpp>
 
 #include <fcntl.h>
@@ -389,7 +390,8 @@ void Lane::report_down(bh_status code, const std::string &what) {
   const std::string lines = mask_.mask(tail_.text(used < room ? room - used : 0));
   const bh_error error =
       bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);
-  shared_.up->lane_down(shared_.host.ctx(), handle_, &error);
+  const bh_lane_failure failure = bh::lane_failure(error);
+  shared_.up->lane_down(shared_.host.ctx(), handle_, &failure);
 }
 
 }  // namespace connector_stdio

@@ -30,8 +30,9 @@ class TestUp {
       up.lanes[lane].messages.emplace_back(bh::view(text));
       if (up.on_message) up.on_message(lane);
     };
-    table_.exchange_failed = [](void *, bh_lane, std::uint64_t, const bh_error *) {};
-    table_.lane_down = [](void *c, bh_lane lane, const bh_error *error) {
+    table_.exchange_failed = [](void *, bh_lane, std::uint64_t, const bh_lane_failure *) {};
+    table_.lane_down = [](void *c, bh_lane lane, const bh_lane_failure *failure) {
+      const bh_error *error = failure->error;
       TestUp &up = get(c);
       up.lanes[lane].downs.emplace_back(error->code, bh::text(*error));
       if (up.close_when_down) up.plugin->lane_close(up.lanes[lane].lane);

@@ -66,10 +66,13 @@ struct World {
     up.message = [](void *c, bh_lane, std::uint64_t exchange, bh_str text) {
       of(c).messages.emplace_back(exchange, bh::view(text));
     };
-    up.exchange_failed = [](void *c, bh_lane, std::uint64_t exchange, const bh_error *error) {
+    up.exchange_failed = [](void *c, bh_lane, std::uint64_t exchange,
+                            const bh_lane_failure *failure) {
+      const bh_error *error = failure->error;
       of(c).failed[exchange] = error->code;
     };
-    up.lane_down = [](void *c, bh_lane, const bh_error *error) {
+    up.lane_down = [](void *c, bh_lane, const bh_lane_failure *failure) {
+      const bh_error *error = failure->error;
       of(c).downs.emplace_back(error->code, bh::text(*error));
     };
     up.lane_closed = [](void *c, bh_lane) { ++of(c).closed; };

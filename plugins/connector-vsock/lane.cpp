@@ -1,5 +1,6 @@
 #include "connector-vsock/lane.hpp"
 
+#include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/cpp/text.hpp>
 
 #include <sys/socket.h>
@@ -314,7 +315,8 @@ void Lane::on_frame(const Frame &frame) {
   exchanges_.erase(at);
   if (payload.n > 0) return shared_.up->message(shared_.host.ctx(), handle_, exchange, payload);
   const bh_error nothing = bh::make_error(BH_E_CANCELLED, "the endpoint sent an empty response");
-  shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &nothing);
+  const bh_lane_failure failure = bh::lane_failure(nothing);
+  shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &failure);
 }
 
 void Lane::bad_frame(std::uint32_t stream) {
@@ -328,7 +330,8 @@ void Lane::bad_frame(std::uint32_t stream) {
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
   const bh_error error = bh::make_error(BH_E_PROTOCOL, "invalid response frame: " + why);
-  shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &error);
+  const bh_lane_failure failure = bh::lane_failure(error);
+  shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &failure);
 }
 
 // ---- shutdown ----------------------------------------------------------------------------------
@@ -337,7 +340,8 @@ void Lane::report_down(bh_status code, const std::string &text) {
   if (closing_ || std::exchange(state_, State::down) == State::down) return;
   release();
   const bh_error error = bh::make_error(code, text);
-  shared_.up->lane_down(shared_.host.ctx(), handle_, &error);
+  const bh_lane_failure failure = bh::lane_failure(error);
+  shared_.up->lane_down(shared_.host.ctx(), handle_, &failure);
 }
 
 void Lane::close() {

@@ -45,8 +45,7 @@ const char *read_field(std::string_view name, std::string_view value, ResponseHe
       if (equals_lower(name, "mcp-session-id")) head->session_id = value;
       break;
     case 16:
-      if (equals_lower(name, "www-authenticate") && head->challenge.empty())
-        head->challenge = value;
+      if (equals_lower(name, "www-authenticate")) head->add_challenge(value);
       if (equals_lower(name, "content-encoding")) head->content_encoding = value;
       break;
     case 17:

@@ -8,6 +8,8 @@
 // takes 98 ns. For a head of 234 bytes, they take 194 ns and 280 ns.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,7 +24,15 @@ struct ResponseHead {
   bool keep_alive = false;
   std::uint32_t keep_alive_s = 0;    // N in "Keep-Alive: timeout=N", 1 .. 86400; 0 if missing
   std::uint64_t content_length = 0;  // valid with Framing::length
-  std::string_view content_type, content_encoding, session_id, challenge, retry_after, location;
+  std::string_view content_type, content_encoding, session_id, retry_after, location;
+  // The values of the first WWW-Authenticate fields, up to max_challenges.
+  static constexpr std::size_t max_challenges = 8;
+  std::array<std::string_view, max_challenges> challenges{};
+  std::uint32_t challenge_count = 0;
+
+  void add_challenge(std::string_view value) noexcept {
+    if (challenge_count < max_challenges) challenges[challenge_count++] = value;
+  }
 };
 
 enum class ParseResult : std::uint8_t { complete, incomplete, invalid };

@@ -29,7 +29,7 @@ class PolicyAllow {
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
     return allow(out);
   }
-  bh_status filter(const bh_policy_request &) { return BH_OK; }
+  bh_status filter(const bh_policy_request &, bh_error *) { return BH_OK; }
 
  private:
   static bh_status allow(bh_verdict *out) noexcept {

@@ -29,7 +29,7 @@ TEST_CASE("everything is allowed, and no data is requested") {
   verdict.verdict = 0;
   CHECK(policy->observe(plugin->self, &request, bh::str("{}"), &verdict, &error) == BH_OK);
   CHECK(verdict.verdict == BH_VERDICT_ALLOW);
-  CHECK(policy->filter(plugin->self, &request) == BH_OK);
+  CHECK(policy->filter(plugin->self, &request, nullptr) == BH_OK);
   plugin->stop(plugin->self);
   plugin->destroy(plugin->self);
   CHECK(host.faults().empty());

@@ -135,13 +135,13 @@ TEST_CASE("the plugin declares its requirements, decides, and accepts a policy r
   CHECK(policy->decide(plugin->self, &request, &verdict, &error) == BH_OK);
   CHECK(verdict.verdict == BH_VERDICT_ALLOW);
   CHECK(verdict.flags == BH_VERDICT_WARNED);
-  CHECK(policy->filter(plugin->self, &request) == BH_OK);
+  CHECK(policy->filter(plugin->self, &request, nullptr) == BH_OK);
   request.name = bh::str("u");
   CHECK(policy->decide(plugin->self, &request, &verdict, &error) == BH_OK);
   CHECK(verdict.verdict == BH_VERDICT_BLOCK);
   CHECK(verdict.flags == 0);
   CHECK(bh::view(verdict.rule) == "tool_permissions.a__u");
-  CHECK(policy->filter(plugin->self, &request) == BH_E_DENIED);
+  CHECK(policy->filter(plugin->self, &request, nullptr) == BH_E_DENIED);
   plugin->stop(plugin->self);
   plugin->destroy(plugin->self);
   CHECK(host.faults().empty());

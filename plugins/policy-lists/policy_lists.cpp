@@ -50,7 +50,7 @@ class PolicyLists {
       out->flags = decision_.permission == Permission::warn ? BH_VERDICT_WARNED : 0;
     return BH_OK;
   }
-  bh_status filter(const bh_policy_request &request) {
+  bh_status filter(const bh_policy_request &request, bh_error *) {
     return judge(request).permission == Permission::block ? BH_E_DENIED : BH_OK;
   }
 

@@ -88,7 +88,7 @@ class PolicyRules {
       return ask_large(Event::response, call, bh::view(result), out, error);
     return give(judge_.observe(*rules_, call, bh::view(result)), out);
   }
-  bh_status filter(const bh_policy_request &request) {
+  bh_status filter(const bh_policy_request &request, bh_error *) {
     return judge_.shows(*rules_, bulkhead::rules::call_of(request)) ? BH_OK : BH_E_DENIED;
   }
 

@@ -5,6 +5,7 @@
 
 #include <bulkhead/abi/ext/tools.h>
 #include <bulkhead/abi/plugin.h>
+#include <bulkhead/cpp/tools.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 
 #include <map>
@@ -50,10 +51,11 @@ class ToolsHost {
       if (!first) throw std::logic_error("completed twice");
       return BH_OK;
     };
-    table_.progress = [](void *ctx, bh_call, double done, double, bh_str) {
-      static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user)->progress.push_back(done);
+    table_.progress = [](void *ctx, bh_call, const bh_progress *report) {
+      auto &self = *static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user);
+      self.progress.push_back(report->progress);
     };
-    table_.list_changed = [](void *, std::uint32_t) {};
+    table_.list_changed = [](void *, const bh_list_info *) {};
     table_.resource_updated = [](void *ctx, bh_str uri) {
       auto &self = *static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user);
       self.updates.emplace_back(bh::view(uri));
@@ -103,7 +105,10 @@ class ToolsHost {
   Answer call(std::string_view tool, std::string_view arguments) {
     return wait(begin(tool, arguments));
   }
-  void cancel(bh_call call) { tools_->call_cancel(plugin_->self, call); }
+  void cancel(bh_call call) {
+    const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+    tools_->call_cancel(plugin_->self, call, &cancel);
+  }
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
@@ -131,7 +136,8 @@ class ToolsHost {
   std::string list(std::uint32_t kind = BH_LIST_TOOLS) {
     bh_buf out{};
     bh_error error = bh::make_error();
-    status = tools_->list(plugin_->self, kind, &out, &error);
+    const bh_list_info info = bh::list_info(kind);
+    status = tools_->list(plugin_->self, &info, &out, &error);
     if (status != BH_OK) return {};
     return std::string(bh::Buf(out).view());
   }

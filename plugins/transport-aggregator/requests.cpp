@@ -1,5 +1,6 @@
 // Handles the client's requests and the host's responses.
 #include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/cpp/messages.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -216,7 +217,8 @@ void TransportAggregator::forward(const Request &request) {
 void TransportAggregator::deliver(std::uint64_t stream, const std::string &message) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
-  const bh_status status = up_->deliver(host_.ctx(), session_, stream, bh::str(message), &delivery);
+  const bh_incoming incoming = bh::incoming(session_, stream, message);
+  const bh_status status = up_->deliver(host_.ctx(), &incoming, &delivery);
   if (status == BH_OK) return;
   const auto at = open_.find(stream);
   if (at == open_.end()) return;

@@ -155,15 +155,15 @@ class Fixture {
       *out = the_session;
       return bh_status{BH_OK};
     };
-    transport_.deliver = [](void *c, bh_session, std::uint64_t stream, bh_str text,
-                            bh_delivery *out) -> bh_status {
+    transport_.deliver = [](void *c, const bh_incoming *message, bh_delivery *out) -> bh_status {
       Fixture &f = get(c);
+      const std::uint64_t stream = message->stream;
       out->kind = BH_DELIVERED_ANSWER;
       if (stream == 1) {
         f.answer(1, f.refuse_handshake ? ",\"error\":{\"code\":-1,\"message\":\"no\"}}"
                                        : ",\"result\":{}}");
       } else if (stream != 0) {
-        f.delivered.emplace_back(stream, bh::view(text));
+        f.delivered.emplace_back(stream, bh::view(message->message));
       }
       return BH_OK;
     };

@@ -142,15 +142,6 @@ TEST_CASE("the host rejects requests without a session, or does not support them
   REQUIRE(rig.delivered.size() == 1);
   CHECK(rig.delivered[0].session != 0);
   CHECK(rig.open.empty());  // the stream ended with its request
-
-  // A host that was built before sessionless requests existed.
-  rig.table.size = offsetof(bh_host_transport, deliver_message);
-  CHECK(client.request(post(rig, "now")).status == 200);
-  REQUIRE(rig.delivered.size() == 2);
-  CHECK(rig.delivered[1].session != 0);
-  const std::string id = initialize(rig, client);
-  CHECK(client.request(post(rig, "now", id)).status == 200);
-  CHECK(rig.delivered.back().headers.empty());
 }
 
 TEST_CASE("the host receives only the headers that MCP defines") {

@@ -5,6 +5,7 @@
 #include "bulkhead/cpp/messages.hpp"
 
 #include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/messages.hpp>
 
 #include "server.hpp"
 
@@ -317,11 +318,7 @@ void Server::post(Connection &c, const RequestFeed &feed) {
 // In requests with a session, headers that exceed the limit are not forwarded. This is acceptable
 // because no revision with sessions uses these headers.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
-  bh_incoming message{};
-  message.size = sizeof message;
-  message.session = with.session;
-  message.stream = with.stream;
-  message.message = bh::str(body);
+  bh_incoming message = bh::incoming(with.session, with.stream, body);
   message.peer = with.peer;
   if (!with.headers.too_many()) {
     const std::span<const bh_header> headers = with.headers.all();
@@ -329,7 +326,7 @@ bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_deli
     message.headers = headers.data();
     message.header_count = static_cast<std::uint32_t>(headers.size());
   }
-  return bh::deliver(host_.ctx(), *transport_, message, out);
+  return transport_->deliver(host_.ctx(), &message, out);
 }
 
 void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, bool fresh) {

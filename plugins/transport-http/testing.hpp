@@ -138,11 +138,7 @@ struct Rig {
       rig.open[*out] = bh::view(peer->principal);
       return bh_status{BH_OK};
     };
-    table.deliver = [](void *ctx, bh_session session, std::uint64_t stream, bh_str message,
-                       bh_delivery *out) {
-      return of(ctx).deliver({session, stream, std::string(bh::view(message))}, *out);
-    };
-    table.deliver_message = [](void *ctx, const bh_incoming *in, bh_delivery *out) {
+    table.deliver = [](void *ctx, const bh_incoming *in, bh_delivery *out) {
       Delivered d{in->session, in->stream, std::string(bh::view(in->message))};
       for (const bh_header &header : bh::headers(*in)) {
         d.headers.push_back(std::string(bh::view(header.name)) + ": " +

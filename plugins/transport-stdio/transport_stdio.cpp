@@ -1,6 +1,7 @@
 #include "transport-stdio/transport_stdio.hpp"
 
 #include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/cpp/text.hpp>
 
 #include <fcntl.h>
@@ -202,7 +203,8 @@ bool TransportStdio::on_line(std::string_view line) {
   }
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
-  up_->deliver(host_.ctx(), session_, carried_.next_stream(), bh::str(line), &delivery);
+  const bh_incoming message = bh::incoming(session_, carried_.next_stream(), line);
+  up_->deliver(host_.ctx(), &message, &delivery);
   return true;
 }
 

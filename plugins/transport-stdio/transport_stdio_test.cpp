@@ -36,12 +36,12 @@ class Fixture {
       *out = the_session;
       return bh_status{BH_OK};
     };
-    table_.deliver = [](void *c, bh_session session, std::uint64_t stream, bh_str text,
-                        bh_delivery *out) -> bh_status {
+    table_.deliver = [](void *c, const bh_incoming *message, bh_delivery *out) -> bh_status {
       Fixture &f = get(c);
-      f.wrong_handle = f.wrong_handle || session != the_session || (stream != 0) != f.carries;
-      f.last_stream = stream;
-      f.delivered.emplace_back(bh::view(text));
+      f.wrong_handle =
+          f.wrong_handle || message->session != the_session || (message->stream != 0) != f.carries;
+      f.last_stream = message->stream;
+      f.delivered.emplace_back(bh::view(message->message));
       out->kind = BH_DELIVERED_ANSWER;
       if (f.on_deliver) f.on_deliver(f.delivered.back());
       return BH_OK;

@@ -1,6 +1,7 @@
 #include "transport-vsock/connection.hpp"
 
 #include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/messages.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -473,8 +474,8 @@ void Connection::deliver(std::uint64_t stream, std::string_view message, bool aw
   // send() counts each response that it receives.
   const bool counts = awaited || mode_ != Mode::frames;
   if (counts) ++open_;
-  const bh_status status =
-      owner_.transport->deliver(owner_.host.ctx(), session_, stream, bh::str(message), &delivery);
+  const bh_incoming incoming = bh::incoming(session_, stream, message);
+  const bh_status status = owner_.transport->deliver(owner_.host.ctx(), &incoming, &delivery);
   if (status != BH_OK) return doom(owner_.counters.host_ended);
   if (!counts || delivery.kind != BH_DELIVERED_NOTHING) return;
   --open_;

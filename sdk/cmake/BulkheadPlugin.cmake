@@ -1,7 +1,7 @@
 # bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
 #               [EXCLUSIVE] [INSTALL])
 #
-# Builds a plugin: the library NAME.so, which exports only bh_plugin_entry_v0, and its manifest
+# Builds a plugin: the library NAME.so, which exports only bh_plugin_entry_v1, and its manifest
 # NAME.plugin.toml in the same folder. NAME must be the ID in the plugin's descriptor.
 #
 # EXCLUSIVE: the plugin uses a file, port or database that only one process can use at a time. A
@@ -56,7 +56,7 @@ function(bh_add_plugin name)
 "id = \"${name}\"
 version = \"${arg_VERSION}\"
 description = \"${arg_DESCRIPTION}\"
-abi_major = 0
+abi_major = 1
 abi_minor_needed = 0
 provides = [${ids}]
 ${exclusive}")

@@ -1,4 +1,4 @@
-// Tests message headers, and the delivery of messages to older hosts, which do not support headers.
+// Tests the validation of message headers, and the functions that create structs.
 #include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
@@ -6,47 +6,6 @@
 #include <vector>
 
 namespace {
-
-// A fake host that stores the messages it receives.
-struct Host {
-  int whole = 0, plain = 0;
-  std::vector<std::string> names;
-  bh_host_transport table{};
-  bh::testing::FakeHost fake;
-
-  Host() {
-    fake.user = this;
-    table.size = sizeof table;
-    table.deliver = [](void *ctx, bh_session session, std::uint64_t stream, bh_str message,
-                       bh_delivery *out) -> bh_status {
-      ++of(ctx).plain;
-      CHECK(session == 5);
-      CHECK(stream == 6);
-      CHECK(bh::view(message) == "{}");
-      out->kind = BH_DELIVERED_ANSWER;
-      return BH_OK;
-    };
-    table.deliver_message = [](void *ctx, const bh_incoming *in, bh_delivery *) -> bh_status {
-      ++of(ctx).whole;
-      for (const bh_header &header : bh::headers(*in)) {
-        of(ctx).names.emplace_back(bh::view(header.name));
-      }
-      return BH_E_SESSION_LOST;
-    };
-  }
-  static Host &of(void *ctx) { return *static_cast<Host *>(bh::testing::FakeHost::self(ctx).user); }
-  bh_status deliver(bh_session session, bh_delivery *out) {
-    const bh_header header{bh::str("Mcp-Name"), bh::str("x")};
-    bh_incoming in{};
-    in.size = sizeof in;
-    in.session = session;
-    in.stream = 6;
-    in.message = bh::str("{}");
-    in.headers = &header;
-    in.header_count = 1;
-    return bh::deliver(fake.host()->ctx, table, in, out);
-  }
-};
 
 std::string fault(const std::vector<bh_header> &headers) {
   bh_error error = bh::make_error();
@@ -61,36 +20,25 @@ bh_header header(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-TEST_CASE("a message is delivered with headers if the host supports them") {
-  Host host;
-  bh_delivery out{};
-  CHECK(host.deliver(5, &out) == BH_E_SESSION_LOST);
-  CHECK(host.deliver(0, &out) == BH_E_SESSION_LOST);
-  CHECK(host.whole == 2);
-  CHECK(host.plain == 0);
-  CHECK(host.names == std::vector<std::string>{"Mcp-Name", "Mcp-Name"});
-}
-
-TEST_CASE("a host older than minor version 2 receives only session messages") {
-  Host host;
-  host.table.size = offsetof(bh_host_transport, deliver_message);
-  bh_delivery out{};
-  CHECK(host.deliver(5, &out) == BH_OK);
-  CHECK(out.kind == BH_DELIVERED_ANSWER);
-  CHECK(host.deliver(0, &out) == BH_E_UNSUPPORTED);
-  CHECK(host.whole == 0);
-  CHECK(host.plain == 1);
-}
-
-TEST_CASE("a message from a host older than minor version 2 has no headers") {
-  const bh_header one = header("Mcp-Name", "x");
-  bh_lane_message message{};
-  message.size = sizeof message;
-  message.headers = &one;
-  message.header_count = 1;
-  CHECK(bh::headers(message).size() == 1);
-  message.size = offsetof(bh_lane_message, headers);
+TEST_CASE("a message in a session has no headers and no peer") {
+  const bh_incoming message = bh::incoming(5, 6, "{}");
+  CHECK(message.size == sizeof message);
+  CHECK(message.flags == 0);
+  CHECK(message.session == 5);
+  CHECK(message.stream == 6);
+  CHECK(bh::view(message.message) == "{}");
   CHECK(bh::headers(message).empty());
+  CHECK(message.peer == nullptr);
+}
+
+TEST_CASE("a failure has an error and no HTTP response") {
+  const bh_error error = bh::make_error(BH_E_IO, "broken");
+  const bh_lane_failure failure = bh::lane_failure(error);
+  CHECK(failure.size == sizeof failure);
+  CHECK(failure.error == &error);
+  CHECK(failure.http_status == 0);
+  CHECK(failure.challenge_count == 0);
+  CHECK(failure.scope.n == 0);
 }
 
 TEST_CASE("headers are accepted or rejected as the ABI requires") {

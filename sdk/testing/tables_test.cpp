@@ -1,5 +1,6 @@
 // Tests that no table function lets an exception from the plugin's class cross the ABI.
 #include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/cpp/tools.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
 #include <stdexcept>
@@ -30,7 +31,7 @@ class Thrower {
   std::uint32_t needs() const { thrown(); }
   bh_status decide(const bh_policy_request &, bh_verdict *, bh_error *) { thrown(); }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *, bh_error *) { thrown(); }
-  bh_status filter(const bh_policy_request &) { thrown(); }
+  bh_status filter(const bh_policy_request &, bh_error *) { thrown(); }
   bh_status reconfigure(bh_str, bh_error *) { thrown(); }
   std::uint32_t batch(const bh_record *const *, std::uint32_t) { thrown(); }
   bh_status export_state(bh_state_blob *, bh_error *) { thrown(); }
@@ -48,9 +49,9 @@ class Thrower {
   void lane_abandon(void *, std::uint64_t) { thrown(); }
   void lane_close(void *) { thrown(); }
 
-  bh_status list(std::uint32_t, bh_buf *, bh_error *) { thrown(); }
+  bh_status list(const bh_list_info &, bh_buf *, bh_error *) { thrown(); }
   bh_status call_begin(bh_call, const bh_call_info &, bh_error *) { thrown(); }
-  void call_cancel(bh_call) { thrown(); }
+  void call_cancel(bh_call, const bh_cancel &) { thrown(); }
 };
 
 class DecidesOnly {
@@ -110,7 +111,7 @@ TEST_CASE("exceptions of policy and telemetry functions are caught") {
   CHECK((policy.needs(self) & BH_POLICY_DECIDES) != 0);
   CHECK(policy.decide(self, &request, &verdict, &error) == BH_E_INTERNAL);
   CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_INTERNAL);
-  CHECK(policy.filter(self, &request) == BH_E_INTERNAL);
+  CHECK(policy.filter(self, &request, &error) == BH_E_INTERNAL);
   CHECK(policy.reconfigure(self, {}, &error) == BH_E_INTERNAL);
   const bh_telemetry &telemetry = *bh::telemetry_table<Thrower>();
   const bh_record record{};
@@ -129,7 +130,7 @@ TEST_CASE("results and items are rejected if a policy has no functions for them"
   CHECK(policy.decide(self, &request, &verdict, &error) == BH_OK);
   CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_UNSUPPORTED);
   CHECK(bh::text(error) == "this policy evaluates no results");
-  CHECK(policy.filter(self, &request) == BH_E_UNSUPPORTED);
+  CHECK(policy.filter(self, &request, &error) == BH_E_UNSUPPORTED);
   CHECK(policy.reconfigure == nullptr);
 }
 
@@ -146,5 +147,6 @@ TEST_CASE("exceptions of transport, connector and tools functions are caught") {
   connector.lane_ready(self, nullptr, {});
   connector.lane_abandon(self, nullptr, 0);
   connector.lane_close(self, nullptr);
-  bh::tools_table<Thrower>()->call_cancel(self, 0);
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+  bh::tools_table<Thrower>()->call_cancel(self, 0, &cancel);
 }

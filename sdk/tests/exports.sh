@@ -10,8 +10,8 @@ find "$@" -name '*.so' | {
   while IFS= read -r plugin; do
     n=$((n + 1))
     symbols=$("$nm" -D --defined-only "$plugin" | awk '{ print $(NF - 1) " " $NF }')
-    if [ "$symbols" != "T bh_plugin_entry_v0" ]; then
-      echo "$plugin exports other things than bh_plugin_entry_v0:"
+    if [ "$symbols" != "T bh_plugin_entry_v1" ]; then
+      echo "$plugin exports other things than bh_plugin_entry_v1:"
       echo "$symbols"
       failures=1
     fi

@@ -145,8 +145,8 @@ class HostileTools {
     return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<HostileTools>() : nullptr;
   }
 
-  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
+  bh_status list(const bh_list_info &wanted, bh_buf *out, bh_error *error) {
+    if (wanted.kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
     *out = bh_buf{tools_json.data(), tools_json.size(), nullptr, nullptr};
     return BH_OK;
   }
@@ -188,7 +188,7 @@ class HostileTools {
            said(name, breakout::run(name, target.empty() ? target_ : breakout::from_text(target))));
     return BH_OK;
   }
-  void call_cancel(bh_call) {}
+  void call_cancel(bh_call, const bh_cancel &) {}
 
  private:
   void answer(bh_call call, const std::string &text) {

@@ -73,8 +73,8 @@ const bh_host_tools host_tools{sizeof(bh_host_tools),
                                  answers[call] = bh::Buf(result->json).view();
                                  return BH_OK;
                                },
-                               [](void *, bh_call, double, double, bh_str) {},
-                               [](void *, std::uint32_t) {},
+                               [](void *, bh_call, const bh_progress *) {},
+                               [](void *, const bh_list_info *) {},
                                [](void *, bh_str) {}};
 
 std::string call(Instance &instance, const std::string &tool, const std::string &arguments) {

@@ -14,7 +14,7 @@ const built = join(build, 'core/plugin/testing_plugins/plugins');
 
 function install(folder, name, version) {
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'held.plugin.toml'), `id = "held"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`, { mode: 0o644 });
+  writeFileSync(join(folder, 'held.plugin.toml'), `id = "held"\nversion = "${version}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`, { mode: 0o644 });
   copyFileSync(join(built, `held-${name}.so`), join(folder, 'held.so'));
   return join(folder, 'held.so');
 }

@@ -18,7 +18,7 @@ const read = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 // Copies the tools plugin "held" into a folder. Returns its path.
 const copyPlugin = (folder) => {
   const path = `${folder}/held.so`;
-  writeFileSync(`${folder}/held.plugin.toml`, 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n');
+  writeFileSync(`${folder}/held.plugin.toml`, 'id = "held"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n');
   copyFileSync(join(build, 'core/plugin/testing_plugins/plugins/held-one.so'), path);
   return path;
 };

@@ -74,7 +74,7 @@ test('the span of a rejected call has the rule', async (t) => {
 test('changes of policies and plugins are spans', async (t) => {
   const held = t.path('held.so');
   const install = (version) => {
-    writeFileSync(t.path('held.plugin.toml'), `id = "held"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`);
+    writeFileSync(t.path('held.plugin.toml'), `id = "held"\nversion = "${version}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`);
     copyFileSync(join(build, `core/plugin/testing_plugins/plugins/held-${version}.so`), `${held}.new`);
     renameSync(`${held}.new`, held);
   };

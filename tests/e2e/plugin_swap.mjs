@@ -8,7 +8,7 @@ import { assert, build, run, runProgram, show, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
 const built = join(build, 'core/plugin/testing_plugins/plugins');
-const manifestOf = (version, more = '') => `id = "held"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n${more}`;
+const manifestOf = (version, more = '') => `id = "held"\nversion = "${version}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n${more}`;
 
 // Copies this build of the plugin "held" to the path, as an installation would. Returns the path.
 function install(path, name, { version = name, more = '' } = {}) {

@@ -13,7 +13,7 @@ const own = join(build, 'lib/bulkhead/plugins');
 // Copies a build of the exclusive plugin "held" to the path, as an installation would. Returns the path.
 function install(path, name) {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(join(dirname(path), 'held.plugin.toml'), `id = "held"\nversion = "${name}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\nexclusive = true\n`);
+  writeFileSync(join(dirname(path), 'held.plugin.toml'), `id = "held"\nversion = "${name}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\nexclusive = true\n`);
   copyFileSync(join(testing, `held-${name}.so`), `${path}.new`);
   renameSync(`${path}.new`, path);
   return path;

@@ -15,7 +15,7 @@ function version(t, number, name = 'one') {
   const file = t.path(`${number}-${name}/held.so`);
   mkdirSync(dirname(file), { recursive: true });
   // The code of held-one has the version "one", so that is the only version that can be signed.
-  writeFileSync(join(dirname(file), 'held.plugin.toml'), `id = "held"\nversion = "${number}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`, { mode: 0o644 });
+  writeFileSync(join(dirname(file), 'held.plugin.toml'), `id = "held"\nversion = "${number}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n`, { mode: 0o644 });
   copyFileSync(join(built, `held-${name}.so`), file);
   return file;
 }

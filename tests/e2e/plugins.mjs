@@ -1,13 +1,17 @@
 // Tests plugin files: exported symbols, missing plugins and faulty plugins.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, build, descendants, fake, program, root, run, runProgram, show, test, until } from './lib.mjs';
+import { assert, build, descendants, fake, program, root, run, runProgram, show, test } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const pluginDir = process.env.BULKHEAD_PLUGINS ?? join(build, 'lib/bulkhead/plugins');
 const badDir = join(build, 'core/plugin/testing_plugins/plugins');
 const firstAbi = join(build, 'tests/first_abi');
+// The version in core.h, such as 1.0-rc1.
+const core = readFileSync(join(root, 'sdk/include/bulkhead/abi/core.h'), 'utf8');
+const abiNumber = (name) => Number(new RegExp(`^#define BH_ABI_${name} (\\d+)u$`, 'm').exec(core)[1]);
+const abi = `${abiNumber('MAJOR')}.${abiNumber('MINOR')}${abiNumber('RC') ? `-rc${abiNumber('RC')}` : ''}`;
 const libraries = (dir) => readdirSync(dir).filter((name) => name.endsWith('.so'));
 
 test('H02 each plugin exports its entry and nothing else', async () => {
@@ -16,7 +20,7 @@ test('H02 each plugin exports its entry and nothing else', async () => {
   for (const name of found) {
     const symbols = execFileSync('nm', ['-D', '--defined-only', join(pluginDir, name)], { encoding: 'utf8' });
     const names = symbols.trim().split('\n').map((line) => line.split(' ').at(-1));
-    assert.deepEqual(names, ['bh_plugin_entry_v0'], name);
+    assert.deepEqual(names, ['bh_plugin_entry_v1'], name);
   }
 });
 
@@ -44,88 +48,53 @@ test('H02 a plugin of another major version is rejected, and the error names it'
   assert.match(refused.stderr, /ABI|major/i);
 });
 
-for (const args of [[], ['--single-process']]) {
-  test(`H02 plugins built against the first ABI headers work ${args}`, async (t) => {
-    const gateway = await t.gateway({
-      tools: { old: { plugin: join(firstAbi, 'first-tools.so') }, free: { plugin: join(firstAbi, 'first-tools.so') } },
-      policies: { words: { plugin: join(firstAbi, 'first-policy.so') } },
-    }, { args });
-    for (const id of ['old', 'free']) {
-      const plugin = (await statusOf(gateway)).plugins.find((one) => one.id === id);
-      assert.ok(!plugin.state.startsWith('failed'), show(plugin));
-    }
-    const client = await t.http(gateway);
-    assert.deepEqual((await client.toolNames()).sort(), ['free__echo', 'old__echo'], 'the policy hides `wait`');
-    const { structuredContent } = await client.tool('old__echo', { deep: [1, { a: 'b' }] });
-    assert.deepEqual(structuredContent, { echo: { deep: [1, { a: 'b' }] } });
-    const rewritten = await client.tool('free__echo', { text: 'a secret' });
-    assert.deepEqual(rewritten.structuredContent, { echo: { rewritten: true } });
-    await assert.rejects(client.tool('old__wait'), (error) => error.code === -32600 && /waiting is not allowed/.test(error.message));
-  });
+const rejectedAbi = (kind) => new RegExp(`first-${kind}.*uses plugin ABI 0\\.x, but this Bulkhead uses ${abi}; rebuild the plugin with the SDK of this Bulkhead`);
 
-  test(`H02 a tools plugin built against the first ABI headers reports progress and is cancelled ${args}`, async (t) => {
-    const gateway = await t.gateway({ tools: { old: { plugin: join(firstAbi, 'first-tools.so') } } }, { args });
-    const client = await t.http(gateway);
-    const call = client.call('tools/call', { name: 'old__wait', arguments: {}, _meta: { progressToken: 'p' } }, { id: 'waiting' }).catch(() => {});
-    const { params } = await client.note('notifications/progress');
-    assert.deepEqual(params, { progressToken: 'p', progress: 1, total: 2, message: 'waiting' });
-    assert.equal((await statusOf(gateway)).in_flight, 1);
-    await client.notify('notifications/cancelled', { requestId: 'waiting' });
-    await call;
-    await until('the plugin has ended the call', async () => (await statusOf(gateway)).in_flight === 0);
-  });
-
-  test(`H02 a connector built against the first ABI headers works ${args}`, async (t) => {
-    const server = { type: 'first', url: 'http://127.0.0.1:1/' }; // the plugin is its own server
-    const gateway = await t.gateway({ connectors: { first: join(firstAbi, 'first-connector.so') }, mcpServers: { one: server, two: server } }, { args });
-    const client = await t.http(gateway);
-    const tools = ['one', 'two'].flatMap((name) => ['end', 'lose', 'say'].map((tool) => `${name}__${tool}`));
-    await until('both servers are listed', async () => (await client.toolNames()).sort().join() === tools.join());
-    for (const name of ['one', 'two']) assert.equal((await client.tool(`${name}__say`)).content[0].text, `${name} in 2025-06-18`);
-    await assert.rejects(client.tool('one__lose'), { code: -32603, message: /the answer was lost/ });
-    await assert.rejects(client.tool('one__end'), { code: -32603, message: /the server has gone/ });
-    assert.equal((await client.tool('two__say')).content[0].text, 'two in 2025-06-18');
-    await until('the server is connected again', async () => (await client.tool('one__say').catch(() => ({}))).content);
-  });
-
-  test(`H02 a telemetry plugin built against the first ABI headers receives records ${args}`, async (t) => {
-    const gateway = await t.gateway({
-      telemetry: { book: { plugin: join(firstAbi, 'first-telemetry.so') } },
-      mcpServers: { up: fake('--tool', 'ok', '--tool', 'bad', '--error', 'bad={"code":-32042,"message":"broken"}') },
-    }, { args });
-    const client = await t.http(gateway);
-    await client.tool('up__ok', { n: 1 });
-    await assert.rejects(client.tool('up__bad'), { code: -32042 });
-    const file = join(gateway.dir, 'state/bulkhead/plugins/book/rows');
-    const rows = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line.includes('|tools/call|')) : []);
-    await until('both calls are recorded', () => rows().length === 2);
-    assert.deepEqual(rows(), ['http|tools/call|up|ok||1|1', 'http|tools/call|up|bad|broken|2|1']);
-  });
-
-  test(`H02 a transport built against the first ABI headers delivers messages and gets the answers ${args}`, async (t) => {
-    const gateway = await t.gateway({
-      transports: { http: { plugin: 'transport-http', listen: '127.0.0.1:0' }, old: { plugin: join(firstAbi, 'first-transport.so') } },
-      mcpServers: { up: fake('--tool', 'ok') },
-      limits: { first_list_wait_ms: 20_000 },
-    }, { args, listen: null });
-    const log = () => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
-    await until('the last message is answered', () => /(refused|accepted) 1999-01-01/.test(log()));
-    const said = log();
-    for (const expected of [/delivered 0: waits/, /answered .*"protocolVersion":"2025-06-18"/, /delivered 1: taken/, /delivered 2: waits/,
-      /answered .*"id":2.*fake\/ok/, /delivered 3: waits/, /answered .*"id":3.*-32601/, /refused 1999-01-01/]) assert.match(said, expected);
-    assert.equal(said.match(/answered /g).length, 3, said);
-    await until('its session has ended', async () => (await statusOf(gateway)).sessions === 0);
+for (const kind of ['tools', 'policy', 'telemetry', 'transport']) {
+  test(`H02 a ${kind} plugin that was built against the headers of ABI 0.1 is rejected with both versions and the fix`, (t) => {
+    const file = join(firstAbi, `first-${kind}.so`);
+    const uses = {
+      tools: { tools: { old: { plugin: file } } }, policy: { policies: { old: { plugin: file } } }, telemetry: { telemetry: { old: { plugin: file } } },
+      transport: { transports: { http: { plugin: 'transport-http', listen: '127.0.0.1:0' }, old: { plugin: file } } },
+    };
+    const refused = serveOnce(t, { mcpServers: {}, ...uses[kind] });
+    assert.equal(refused.code, 1, refused.stderr);
+    assert.match(refused.stderr, rejectedAbi(kind));
   });
 }
+
+test('H02 a connector plugin that was built against the headers of ABI 0.1 is rejected, and its servers state the reason', async (t) => {
+  const server = { type: 'first', url: 'http://127.0.0.1:1/' };
+  const gateway = await t.gateway({ connectors: { first: join(firstAbi, 'first-connector.so') }, mcpServers: { one: server, two: server, three: fake('--tool', 'x') } });
+  assert.deepEqual(await (await t.http(gateway)).toolNames(), ['three__x']);
+  const { servers } = await statusOf(gateway);
+  for (const name of ['one', 'two']) assert.match(servers.find((one) => one.name === name).reason, rejectedAbi('connector'));
+});
+
+test('H02 a plugin without the entry point of this ABI is rejected, whatever its manifest states', (t) => {
+  mkdirSync(t.path('old'), { mode: 0o755 });
+  const file = t.path('old/first-tools.so');
+  cpSync(join(firstAbi, 'first-tools.so'), file);
+  writeFileSync(t.path('old/first-tools.plugin.toml'), 'id = "first-tools"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n', { mode: 0o644 });
+  const refused = serveOnce(t, { mcpServers: {}, tools: { old: { plugin: file } } });
+  assert.equal(refused.code, 1, refused.stderr);
+  assert.match(refused.stderr, new RegExp(`exports bh_plugin_entry_v0, but this Bulkhead uses ${abi} and requires bh_plugin_entry_v1\\); rebuild the plugin`));
+});
+
+test('H02 a plugin of another release candidate is rejected with both versions', (t) => {
+  const refused = serveOnce(t, { mcpServers: {}, tools: { extra: { plugin: join(badDir, 'other-candidate.so') } } });
+  assert.equal(refused.code, 1, refused.stderr);
+  assert.match(refused.stderr, new RegExp(`other-candidate.*was built for plugin ABI 1\\.0-rc\\d+, but this Bulkhead uses ${abi};`));
+});
 
 const hostile = join(build, 'tests/hostile/hostile-tools.so');
 
 test('plugin list and doctor include plugins named by path, even if they are invalid', async (t) => {
-  const named = join(firstAbi, 'first-tools.so');
+  const named = join(badDir, 'good.so');
   const missing = t.path('nowhere.so');
   const profile = {
     tools: { old: { plugin: named }, again: { plugin: named }, gone: { plugin: missing, required: false }, bad: { plugin: join(badDir, 'no-entry.so'), required: false } },
-    policies: { words: { plugin: join(firstAbi, 'first-policy.so') } },
+    policies: { words: { plugin: join(badDir, 'held-policy-one.so') } },
     connectors: { strange: hostile },
   };
   const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile });
@@ -135,16 +104,16 @@ test('plugin list and doctor include plugins named by path, even if they are inv
     assert.equal(found.length, 1, `${path}: ${show(found)}`);
     return found[0];
   };
-  assert.deepEqual([at(named).id, at(named).used_for, at(named).error], ['first-tools', 'tools.old, tools.again', '']);
-  assert.equal(at(join(firstAbi, 'first-policy.so')).used_for, 'policies.words');
+  assert.deepEqual([at(named).id, at(named).used_for, at(named).error], ['good', 'tools.old, tools.again', '']);
+  assert.equal(at(join(badDir, 'held-policy-one.so')).used_for, 'policies.words');
   assert.equal(at(hostile).used_for, 'servers of type strange');
   assert.equal(at(missing).used_for, 'tools.gone');
   assert.match(at(missing).error, /nowhere/);
   assert.match(at(join(badDir, 'no-entry.so')).error, /not a Bulkhead plugin/);
   assert.ok(listed.some((one) => one.id === 'builtin-http' && one.error === ''), 'those of the folders');
-  assert.match(cli('plugin', 'list').stdout, /^first-tools \(.*first-tools\.so\) .*tools\.old, tools\.again/m);
+  assert.match(cli('plugin', 'list').stdout, /^good \(.*good\.so\) .*tools\.old, tools\.again/m);
   const doctor = cli('doctor').stdout;
-  assert.match(doctor, /^ok +\d+ plugins can be loaded; named by path: .*first-tools\.so/m);
+  assert.match(doctor, /^ok +\d+ plugins can be loaded; named by path: .*good\.so/m);
   assert.match(doctor, /^FAIL +plugin .*nowhere\.so: /m);
   assert.match(doctor, /^FAIL +plugin .*no-entry\.so: .*not a Bulkhead plugin/m);
 });

@@ -314,7 +314,7 @@ const statuses = { BH_E_INVALID: -1, BH_E_UNSUPPORTED: -2, BH_E_UNAVAILABLE: -3,
 both('a policy that rejects a reload with any status leaves all processes with the old profile', async (t, args) => {
   const held = t.path('held.so');
   copyFileSync(join(build, 'core/plugin/testing_plugins/plugins/held-one.so'), held);
-  writeFileSync(t.path('held.plugin.toml'), 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n', { mode: 0o644 });
+  writeFileSync(t.path('held.plugin.toml'), 'id = "held"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n', { mode: 0o644 });
   const def = fake('--tool', 'a', '--tool', 'b', '--tool', 'c', '--tool', 'd');
   const more = fake('--tool', 'a', '--tool', 'b', '--tool', 'c', '--tool', 'd', '--tool', 'e');
   const profile = ({ server: local = def, ruled = 'b', listed = 'c', say = 'old', keys = '' } = {}) => servers(local) + rule('one', ruled) + `[policies.default]

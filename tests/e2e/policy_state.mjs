@@ -13,7 +13,7 @@ function install(from, path, id, version, provides, bytes = 0) {
   copyFileSync(from, path);
   appendFileSync(path, Buffer.alloc(bytes));
   const list = provides.map((one) => `"${one}"`).join(', ');
-  writeFileSync(join(dirname(path), `${id}.plugin.toml`), `id = "${id}"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = [${list}]\n`, { mode: 0o644 });
+  writeFileSync(join(dirname(path), `${id}.plugin.toml`), `id = "${id}"\nversion = "${version}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = [${list}]\n`, { mode: 0o644 });
   return path;
 }
 const counting = (t, version) => install(

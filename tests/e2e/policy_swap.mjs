@@ -11,7 +11,7 @@ const built = join(build, 'core/plugin/testing_plugins/plugins');
 // Copies this build of a plugin to the path, as an installation would. Returns the path.
 function install(path, id, file, kind, version) {
   mkdirSync(dirname(path), { recursive: true });
-  const manifest = `id = "${id}"\nversion = "${version}"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["${kind}"]\n`;
+  const manifest = `id = "${id}"\nversion = "${version}"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["${kind}"]\n`;
   writeFileSync(join(dirname(path), `${id}.plugin.toml`), manifest, { mode: 0o644 });
   copyFileSync(join(built, file), `${path}.new`);
   renameSync(`${path}.new`, path);

@@ -12,7 +12,7 @@ const plugins = join(build, 'lib/bulkhead/plugins');
 // Copies this version of the plugin "held" to the path, as an installation would.
 function install(path, version, { exclusive = false } = {}) {
   mkdirSync(dirname(path), { recursive: true });
-  const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
+  const manifest = 'id = "held"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
   writeFileSync(join(dirname(path), 'held.plugin.toml'), manifest + (exclusive ? 'exclusive = true\n' : ''), { mode: 0o644 });
   copyFileSync(join(built, `held-${version}.so`), `${path}.new`);
   renameSync(`${path}.new`, path);

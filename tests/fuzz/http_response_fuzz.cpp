@@ -97,7 +97,8 @@ void check_head(std::string_view in) {
   if (result != ParseResult::complete) return;
   require(used >= 4 && used <= in.size() && in.substr(used - 4, 4) == "\r\n\r\n");
   require(head.status >= 100 && head.status <= 999);
-  for (std::string_view v : {head.content_type, head.session_id, head.challenge, head.location}) {
+  for (std::string_view v :
+       {head.content_type, head.session_id, head.challenges[0], head.location}) {
     require(v.empty() || (v.data() >= in.data() && v.data() + v.size() <= in.data() + used));
     require(v.find_first_of("\r\n") == std::string_view::npos);
   }

@@ -44,7 +44,7 @@ class RefusingPolicy {
     out->verdict = BH_VERDICT_ALLOW;
     return BH_OK;
   }
-  bh_status filter(const bh_policy_request &) { return BH_OK; }
+  bh_status filter(const bh_policy_request &, bh_error *) { return BH_OK; }
 };
 
 }  // namespace

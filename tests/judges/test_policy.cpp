@@ -82,7 +82,7 @@ class TestPolicy {
     results_.erase(request.exchange);
     return judge(wish, request.exchange, out, error);
   }
-  bh_status filter(const bh_policy_request &request) {
+  bh_status filter(const bh_policy_request &request, bh_error *) {
     const std::string_view name = bh::view(request.name);
     if (name.starts_with("hidden")) return BH_E_DENIED;
     if (name.starts_with("throws")) throw std::runtime_error("thrown by the policy");

@@ -12,7 +12,7 @@ const hanging = 'hangs-in-constructor.so';
 
 function install(path, file = 'held-one.so') {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(join(dirname(path), 'held.plugin.toml'), 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n');
+  writeFileSync(join(dirname(path), 'held.plugin.toml'), 'id = "held"\nabi_major = 1\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n');
   copyFileSync(join(built, file), `${path}.new`);
   renameSync(`${path}.new`, path);
 }

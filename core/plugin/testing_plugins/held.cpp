@@ -62,8 +62,8 @@ class Held {
   const void *get_ext(const char *id) noexcept {
     return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<Held>() : nullptr;
   }
-  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
+  bh_status list(const bh_list_info &wanted, bh_buf *out, bh_error *error) {
+    if (wanted.kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
     *out = bh_buf{tools_json.data(), tools_json.size(), nullptr, nullptr};
     return BH_OK;
   }
@@ -84,7 +84,7 @@ class Held {
     waiting_.push_back({call, name == "hold_large" ? large_bytes : 0, name == "hold_secret"});
     return BH_PENDING;
   }
-  void call_cancel(bh_call) {}
+  void call_cancel(bh_call, const bh_cancel &) {}
 
  private:
   struct Waiting {

@@ -85,7 +85,7 @@ class HeldPolicy {
         name == "hold_large" ? verdict(BH_VERDICT_BLOCK, decided_by_) : verdict(BH_VERDICT_ALLOW);
     return BH_OK;
   }
-  bh_status filter(const bh_policy_request &request) {
+  bh_status filter(const bh_policy_request &request, bh_error *) {
     return version == "two" && bh::view(request.name) == "hold_secret" ? BH_E_DENIED : BH_OK;
   }
 

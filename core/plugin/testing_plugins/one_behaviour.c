@@ -26,6 +26,7 @@
 #define CRASHES_IN_INIT 15
 #define CRASHES_IN_START 16
 #define HANGS_IN_START 17
+#define OTHER_CANDIDATE 18
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -115,13 +116,13 @@ static void destroy(void *self_) {
 
 /* Lists a tool whose calls are reported as complete but have no result, and tools whose calls
  * complete on another thread. */
-static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
+static bh_status list(void *self, const bh_list_info *info, bh_buf *out, bh_error *error) {
   static const char tools[] =
       "[{\"name\":\"nothing\",\"inputSchema\":{\"type\":\"object\"}},"
       "{\"name\":\"thread\",\"inputSchema\":{\"type\":\"object\"}},"
       "{\"name\":\"slow\",\"inputSchema\":{\"type\":\"object\"}}]";
   (void)self;
-  if (kind != BH_LIST_TOOLS) return refuse(error, BH_E_UNSUPPORTED, "tools only");
+  if (info->kind != BH_LIST_TOOLS) return refuse(error, BH_E_UNSUPPORTED, "tools only");
   memset(out, 0, sizeof *out);
   out->p = tools;
   out->n = sizeof tools - 1;
@@ -170,8 +171,9 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
   return BH_OK;
 }
 
-static void call_cancel(void *self, bh_call call) {
+static void call_cancel(void *self, bh_call call, const bh_cancel *cancel) {
   (void)self;
+  (void)cancel;
   (void)call;
 }
 
@@ -264,13 +266,14 @@ static const bh_entry *entry(void) {
   e->init = init;
   e->deinit = deinit;
   e->count = 1;
+  e->abi_rc = BEHAVIOUR == OTHER_CANDIDATE ? BH_ABI_RC + 1 : BH_ABI_RC;
   e->descriptor = descriptor;
   e->create = BEHAVIOUR == NO_CREATE ? NULL : create;
   return e;
 }
 
-EXPORT const bh_entry *bh_plugin_entry_v0(void);
-EXPORT const bh_entry *bh_plugin_entry_v0(void) {
+EXPORT const bh_entry *bh_plugin_entry_v1(void);
+EXPORT const bh_entry *bh_plugin_entry_v1(void) {
   return entry();
 }
 

@@ -20,14 +20,14 @@ const bh_entry entry{sizeof(bh_entry),
                      init,
                      [] {},
                      1,
-                     0,
+                     BH_ABI_RC,
                      [](std::uint32_t i) { return i == 0 ? &descriptor : nullptr; },
                      [](const char *, const bh_host *, const bh_plugin **,
                         bh_error *) -> bh_status { throw std::runtime_error("out of create"); }};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0();
-extern "C" const bh_entry *bh_plugin_entry_v0() {
+extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1();
+extern "C" const bh_entry *bh_plugin_entry_v1() {
   return &entry;
 }

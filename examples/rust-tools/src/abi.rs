@@ -14,7 +14,7 @@ pub mod layout {
     include!(concat!(env!("OUT_DIR"), "/layout.rs"));
 }
 pub use layout::{
-    BH_ABI_MAJOR, BH_ABI_MINOR, BH_EXT_HOST_TOOLS, BH_EXT_TOOLS, BH_E_INTERNAL, BH_E_INVALID,
+    BH_ABI_MAJOR, BH_ABI_MINOR, BH_ABI_RC, BH_EXT_HOST_TOOLS, BH_EXT_TOOLS, BH_E_INTERNAL, BH_E_INVALID,
     BH_E_NOT_FOUND, BH_E_UNSUPPORTED, BH_LIST_TOOLS, BH_LOG_INFO, BH_OK, BH_RESULT_OK,
 };
 
@@ -152,7 +152,7 @@ abi_struct! {
         init: unsafe extern "C" fn(*const bh_host, *mut bh_error) -> bh_status,
         deinit: unsafe extern "C" fn(),
         count: u32,
-        reserved: u32,
+        abi_rc: u32,
         descriptor: unsafe extern "C" fn(u32) -> *const bh_descriptor,
         create: unsafe extern "C" fn(
             *const c_char,
@@ -172,6 +172,41 @@ abi_struct! {
         name: bh_str,
         arguments: bh_str,
         deadline_ns: u64,
+        session: u64,
+        principal: bh_str,
+        traceparent: bh_str,
+        input_responses: bh_str,
+        request_state: bh_str,
+    }
+}
+
+abi_struct! {
+    /// ext/tools.h
+    bh_list_info {
+        size: u32,
+        kind: u32,
+        session: u64,
+        principal: bh_str,
+    }
+}
+
+abi_struct! {
+    /// ext/tools.h
+    bh_cancel {
+        size: u32,
+        reason: u32,
+        text: bh_str,
+    }
+}
+
+abi_struct! {
+    /// ext/tools.h
+    bh_progress {
+        size: u32,
+        reserved: u32,
+        progress: f64,
+        total: f64,
+        message: bh_str,
     }
 }
 
@@ -189,14 +224,19 @@ abi_struct! {
     bh_tools {
         size: u32,
         reserved: u32,
-        list: unsafe extern "C" fn(*mut c_void, u32, *mut bh_buf, *mut bh_error) -> bh_status,
+        list: unsafe extern "C" fn(
+            *mut c_void,
+            *const bh_list_info,
+            *mut bh_buf,
+            *mut bh_error,
+        ) -> bh_status,
         call_begin: unsafe extern "C" fn(
             *mut c_void,
             bh_call,
             *const bh_call_info,
             *mut bh_error,
         ) -> bh_status,
-        call_cancel: unsafe extern "C" fn(*mut c_void, bh_call),
+        call_cancel: unsafe extern "C" fn(*mut c_void, bh_call, *const bh_cancel),
         features: Option<unsafe extern "C" fn(*mut c_void) -> u32>,
     }
 }
@@ -207,8 +247,8 @@ abi_struct! {
         size: u32,
         reserved: u32,
         complete: unsafe extern "C" fn(*mut c_void, bh_call, *const bh_result) -> bh_status,
-        progress: unsafe extern "C" fn(*mut c_void, bh_call, f64, f64, bh_str),
-        list_changed: unsafe extern "C" fn(*mut c_void, u32),
+        progress: unsafe extern "C" fn(*mut c_void, bh_call, *const bh_progress),
+        list_changed: unsafe extern "C" fn(*mut c_void, *const bh_list_info),
         resource_updated: unsafe extern "C" fn(*mut c_void, bh_str),
     }
 }

@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     MEMBER(bh_entry, init, bh_status(*)(const bh_host *, bh_error *));
     MEMBER(bh_entry, deinit, void (*)(void));
     MEMBER(bh_entry, count, uint32_t);
-    MEMBER(bh_entry, reserved, uint32_t);
+    MEMBER(bh_entry, abi_rc, uint32_t);
     MEMBER(bh_entry, descriptor, const bh_descriptor *(*)(uint32_t));
     MEMBER(bh_entry, create,
            bh_status(*)(const char *, const bh_host *, const bh_plugin **, bh_error *));
@@ -110,6 +110,29 @@ int main(int argc, char **argv) {
     MEMBER(bh_call_info, name, bh_str);
     MEMBER(bh_call_info, arguments, bh_str);
     MEMBER(bh_call_info, deadline_ns, uint64_t);
+    MEMBER(bh_call_info, session, uint64_t);
+    MEMBER(bh_call_info, principal, bh_str);
+    MEMBER(bh_call_info, traceparent, bh_str);
+    MEMBER(bh_call_info, input_responses, bh_str);
+    MEMBER(bh_call_info, request_state, bh_str);
+  }
+  STRUCT(bh_list_info) {
+    MEMBER(bh_list_info, size, uint32_t);
+    MEMBER(bh_list_info, kind, uint32_t);
+    MEMBER(bh_list_info, session, uint64_t);
+    MEMBER(bh_list_info, principal, bh_str);
+  }
+  STRUCT(bh_cancel) {
+    MEMBER(bh_cancel, size, uint32_t);
+    MEMBER(bh_cancel, reason, uint32_t);
+    MEMBER(bh_cancel, text, bh_str);
+  }
+  STRUCT(bh_progress) {
+    MEMBER(bh_progress, size, uint32_t);
+    MEMBER(bh_progress, reserved, uint32_t);
+    MEMBER(bh_progress, progress, double);
+    MEMBER(bh_progress, total, double);
+    MEMBER(bh_progress, message, bh_str);
   }
   STRUCT(bh_result) {
     MEMBER(bh_result, size, uint32_t);
@@ -119,22 +142,23 @@ int main(int argc, char **argv) {
   STRUCT(bh_tools) {
     MEMBER(bh_tools, size, uint32_t);
     MEMBER(bh_tools, reserved, uint32_t);
-    MEMBER(bh_tools, list, bh_status(*)(void *, uint32_t, bh_buf *, bh_error *));
+    MEMBER(bh_tools, list, bh_status(*)(void *, const bh_list_info *, bh_buf *, bh_error *));
     MEMBER(bh_tools, call_begin, bh_status(*)(void *, bh_call, const bh_call_info *, bh_error *));
-    MEMBER(bh_tools, call_cancel, void (*)(void *, bh_call));
+    MEMBER(bh_tools, call_cancel, void (*)(void *, bh_call, const bh_cancel *));
     MEMBER(bh_tools, features, uint32_t (*)(void *));
   }
   STRUCT(bh_host_tools) {
     MEMBER(bh_host_tools, size, uint32_t);
     MEMBER(bh_host_tools, reserved, uint32_t);
     MEMBER(bh_host_tools, complete, bh_status(*)(void *, bh_call, const bh_result *));
-    MEMBER(bh_host_tools, progress, void (*)(void *, bh_call, double, double, bh_str));
-    MEMBER(bh_host_tools, list_changed, void (*)(void *, uint32_t));
+    MEMBER(bh_host_tools, progress, void (*)(void *, bh_call, const bh_progress *));
+    MEMBER(bh_host_tools, list_changed, void (*)(void *, const bh_list_info *));
     MEMBER(bh_host_tools, resource_updated, void (*)(void *, bh_str));
   }
 
   NUMBER(BH_ABI_MAJOR, "u32");
   NUMBER(BH_ABI_MINOR, "u32");
+  NUMBER(BH_ABI_RC, "u32");
   NUMBER(BH_OK, "i32");
   NUMBER(BH_E_INVALID, "i32");
   NUMBER(BH_E_UNSUPPORTED, "i32");

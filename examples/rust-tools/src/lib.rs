@@ -210,12 +210,12 @@ impl Instance {
 
 unsafe extern "C" fn list(
     _this: *mut c_void,
-    kind: u32,
+    info: *const bh_list_info,
     out: *mut bh_buf,
     error: *mut bh_error,
 ) -> bh_status {
     let body = || {
-        if kind != BH_LIST_TOOLS {
+        if unsafe { addr_of!((*info).kind).read() } != BH_LIST_TOOLS {
             return failure(BH_E_UNSUPPORTED, "this plugin has only tools");
         }
         let (p, n) = (TOOLS.as_ptr().cast(), TOOLS.len() as u64);
@@ -256,7 +256,7 @@ unsafe extern "C" fn call_begin(
 }
 
 /// Every call is completed inside call_begin.
-unsafe extern "C" fn call_cancel(_this: *mut c_void, _call: bh_call) {}
+unsafe extern "C" fn call_cancel(_: *mut c_void, _: bh_call, _: *const bh_cancel) {}
 
 static TOOLS_TABLE: bh_tools = bh_tools {
     size: size_of::<bh_tools>() as u32,
@@ -407,14 +407,14 @@ static ENTRY: bh_entry = bh_entry {
     init,
     deinit,
     count: 1,
-    reserved: 0,
+    abi_rc: BH_ABI_RC,
     descriptor,
     create,
 };
 
 /// The only symbol that the library exports.
 #[no_mangle]
-pub extern "C" fn bh_plugin_entry_v0() -> *const bh_entry {
+pub extern "C" fn bh_plugin_entry_v1() -> *const bh_entry {
     &ENTRY
 }
-const _: () = assert!(equal(layout::BH_PLUGIN_ENTRY_SYMBOL, "bh_plugin_entry_v0"));
+const _: () = assert!(equal(layout::BH_PLUGIN_ENTRY_SYMBOL, "bh_plugin_entry_v1"));

@@ -42,6 +42,18 @@ struct Recorder {
     events.push_back(std::move(event));
     if (on_event) on_event(Event(events.back()));
   }
+  // The details of the last failure.
+  std::uint32_t http_status = 0;
+  std::vector<std::string> challenges;
+  std::string scope;
+  void note(const bh_lane_failure &failure) {
+    http_status = failure.http_status;
+    challenges.clear();
+    for (std::uint32_t i = 0; i < failure.challenge_count; ++i) {
+      challenges.emplace_back(bh::view(failure.challenges[i]));
+    }
+    scope = bh::view(failure.scope);
+  }
   static Recorder &of(void *ctx) {
     return *static_cast<Recorder *>(bh::testing::FakeHost::self(ctx).user);
   }
@@ -52,11 +64,16 @@ struct Recorder {
     t.message = [](void *c, bh_lane lane, std::uint64_t exchange, bh_str text) {
       of(c).add({Event::message, lane, exchange, std::string(bh::view(text)), 0, 0});
     };
-    t.exchange_failed = [](void *c, bh_lane lane, std::uint64_t exchange, const bh_error *e) {
+    t.exchange_failed = [](void *c, bh_lane lane, std::uint64_t exchange,
+                           const bh_lane_failure *failure) {
+      const bh_error *e = failure->error;
+      of(c).note(*failure);
       of(c).add(
           {Event::failed, lane, exchange, std::string(bh::text(*e)), e->code, e->retry_after_ms});
     };
-    t.lane_down = [](void *c, bh_lane lane, const bh_error *e) {
+    t.lane_down = [](void *c, bh_lane lane, const bh_lane_failure *failure) {
+      const bh_error *e = failure->error;
+      of(c).note(*failure);
       of(c).add({Event::down, lane, 0, std::string(bh::text(*e)), e->code, e->retry_after_ms});
     };
     t.lane_closed = [](void *c, bh_lane lane) { of(c).add({Event::closed, lane, 0, "", 0, 0}); };

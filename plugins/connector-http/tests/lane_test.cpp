@@ -116,6 +116,47 @@ TEST_CASE("each class of failure has its own code and text") {
   CHECK(f.seen.events[0].text.find("token") == std::string::npos);
 }
 
+TEST_CASE("a failure has the response's status, challenges and scope") {
+  const std::string scope(200, 's');
+  const bool challenged = GENERATE(true, false);
+  Server server([&](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    if (!challenged) return peer.answer(500, "oops", "WWW-Authenticate: Basic\r\n", "text/plain");
+    peer.answer(401, "oops",
+                "WWW-Authenticate: Basic realm=\"r\"\r\nWWW-Authenticate: Bearer scope=\"" + scope +
+                    "\"\r\n",
+                "text/plain");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.http_status == (challenged ? 401u : 500u));
+  CHECK(f.seen.scope == (challenged ? scope : ""));
+  const std::vector<std::string> both{"Basic realm=\"r\"", "Bearer scope=\"" + scope + "\""};
+  CHECK(f.seen.challenges == (challenged ? both : std::vector<std::string>{}));
+}
+
+TEST_CASE("a challenge that is too long is omitted, but counts") {
+  Server server([&](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    peer.answer(403, "oops",
+                "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"admin\", pad=\"" +
+                    std::string(BH_CHALLENGE_BYTES, 'x') +
+                    "\"\r\nWWW-Authenticate: Basic realm=\"r\"\r\n",
+                "text/plain");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].text.find("insufficient scope: admin") != std::string::npos);
+  CHECK(f.seen.scope == "admin");
+  CHECK(f.seen.challenges == std::vector<std::string>{"Basic realm=\"r\""});
+}
+
 TEST_CASE("a lost session fails the call and takes the lane down") {
   const int status = GENERATE(404, 400);
   Server server([&](const Request &r, Peer &peer) {
@@ -133,6 +174,7 @@ TEST_CASE("a lost session fails the call and takes the lane down") {
   CHECK(f.seen.events[1].kind == Event::down);
   CHECK(f.seen.events[1].code == BH_E_SESSION_LOST);
   CHECK(f.seen.events[1].text.find("session expired") != std::string::npos);
+  CHECK(f.seen.http_status == static_cast<std::uint32_t>(status));
   REQUIRE(f.close(lane));
   for (const Request &r : server.requests()) CHECK(r.method != "DELETE");
 }

@@ -141,12 +141,13 @@ static void free_lane(lane *it) {
 static void down(lane *it, bh_status code, const char *text, int why) {
   instance *self = it->plugin;
   bh_error error = {.size = sizeof error};
+  const bh_lane_failure failure = {.size = sizeof failure, .error = &error};
   char full[256];
   if (it->fd < 0) return;
   release(it);
   snprintf(full, sizeof full, "%s%s%s", text, why == 0 ? "" : ": ", why == 0 ? "" : strerror(why));
   refuse(&error, code, full);
-  self->up->lane_down(self->host->ctx, it->handle, &error);
+  self->up->lane_down(self->host->ctx, it->handle, &failure);
 }
 
 static void on_connect_timeout(void *lane_) {
@@ -442,8 +443,8 @@ static const bh_descriptor *descriptor(uint32_t i) {
   return i == 0 ? &value : NULL;
 }
 
-__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void);
-const bh_entry *bh_plugin_entry_v0(void) {
+__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void);
+const bh_entry *bh_plugin_entry_v1(void) {
   static const bh_entry entry = {.size = sizeof(bh_entry),
                                  .abi_major = BH_ABI_MAJOR,
                                  .abi_minor_built = BH_ABI_MINOR,
@@ -451,6 +452,7 @@ const bh_entry *bh_plugin_entry_v0(void) {
                                  .init = init,
                                  .deinit = deinit,
                                  .count = 1,
+                                 .abi_rc = BH_ABI_RC,
                                  .descriptor = descriptor,
                                  .create = create};
   return &entry;

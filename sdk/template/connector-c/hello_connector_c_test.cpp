@@ -36,10 +36,10 @@ const bh_host_connector host_connector{
       BH_CHECK(exchange == 0);
       seen_by(ctx).messages.emplace_back(bh::view(message));
     },
-    [](void *, bh_lane, std::uint64_t, const bh_error *) {},
-    [](void *ctx, bh_lane, const bh_error *error) {
+    [](void *, bh_lane, std::uint64_t, const bh_lane_failure *) {},
+    [](void *ctx, bh_lane, const bh_lane_failure *failure) {
       BH_CHECK(seen_by(ctx).down.empty());  // reported once
-      seen_by(ctx).down = bh::text(*error);
+      seen_by(ctx).down = bh::text(*failure->error);
     },
     [](void *ctx, bh_lane) { ++seen_by(ctx).closed; }};
 

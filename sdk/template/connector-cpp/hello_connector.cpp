@@ -6,6 +6,7 @@
 // up_->lane_down(), so a lane is never destroyed inside a function of the lane.
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json.hpp>
+#include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 #include <bulkhead/cpp/url.hpp>
@@ -197,7 +198,8 @@ class HelloConnectorPlugin {
     if (lane.fd < 0) return;
     release(lane);
     const bh_error error = bh::make_error(code, text);
-    up_->lane_down(host_.ctx(), lane.handle, &error);
+    const bh_lane_failure failure = bh::lane_failure(error);
+    up_->lane_down(host_.ctx(), lane.handle, &failure);
   }
 
   void release(Lane &lane) const noexcept {

@@ -120,7 +120,8 @@ static bh_status observe(void *self, const bh_policy_request *request, bh_str re
   return BH_OK;
 }
 
-static bh_status filter(void *self, const bh_policy_request *request) {
+static bh_status filter(void *self, const bh_policy_request *request, bh_error *error) {
+  (void)error;
   return is_blocked(self, request) ? BH_E_DENIED : BH_OK;
 }
 
@@ -221,8 +222,8 @@ static const bh_descriptor *descriptor(uint32_t i) {
   return i == 0 ? &value : NULL;
 }
 
-__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void);
-const bh_entry *bh_plugin_entry_v0(void) {
+__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void);
+const bh_entry *bh_plugin_entry_v1(void) {
   static const bh_entry entry = {.size = sizeof(bh_entry),
                                  .abi_major = BH_ABI_MAJOR,
                                  .abi_minor_built = BH_ABI_MINOR,
@@ -230,6 +231,7 @@ const bh_entry *bh_plugin_entry_v0(void) {
                                  .init = init,
                                  .deinit = deinit,
                                  .count = 1,
+                                 .abi_rc = BH_ABI_RC,
                                  .descriptor = descriptor,
                                  .create = create};
   return &entry;

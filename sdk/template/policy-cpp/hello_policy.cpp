@@ -78,7 +78,7 @@ class HelloPolicyPlugin {
     }
     return BH_OK;
   }
-  bh_status filter(const bh_policy_request &request) {
+  bh_status filter(const bh_policy_request &request, bh_error *) {
     return blocked(request) ? BH_E_DENIED : BH_OK;
   }
 

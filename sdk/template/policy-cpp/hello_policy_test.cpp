@@ -48,8 +48,8 @@ int main(int, char **argv) {
   // The tools are not listed either.
   const bh_policy_request write = request("tools/call", "file_write");
   const bh_policy_request read = request("tools/call", "file_read");
-  BH_CHECK(policy->filter(plugin.self(), &write) < 0);
-  BH_CHECK(policy->filter(plugin.self(), &read) == BH_OK);
+  BH_CHECK(policy->filter(plugin.self(), &write, plugin.error()) < 0);
+  BH_CHECK(policy->filter(plugin.self(), &read, plugin.error()) == BH_OK);
 
   // A kind of message that this policy does not know is rejected.
   bh_policy_request unknown = request("tools/call", "file_read");

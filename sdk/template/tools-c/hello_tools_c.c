@@ -62,9 +62,9 @@ static char *write_quoted(char *out, bh_str text) {
 
 /* ---- bh.tools/1 ---- */
 
-static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
+static bh_status list(void *self, const bh_list_info *info, bh_buf *out, bh_error *error) {
   (void)self;
-  if (kind != BH_LIST_TOOLS) return refuse(error, BH_E_UNSUPPORTED, "tools only");
+  if (info->kind != BH_LIST_TOOLS) return refuse(error, BH_E_UNSUPPORTED, "tools only");
   out->p = tools_json;
   out->n = sizeof tools_json - 1;
   out->owner = NULL;
@@ -98,8 +98,9 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
   return BH_OK;
 }
 
-static void call_cancel(void *self, bh_call call) {
+static void call_cancel(void *self, bh_call call, const bh_cancel *cancel) {
   (void)self;
+  (void)cancel;
   (void)call; /* every call is completed inside call_begin */
 }
 
@@ -189,8 +190,8 @@ static const bh_descriptor *descriptor(uint32_t i) {
   return i == 0 ? &value : NULL;
 }
 
-__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void);
-const bh_entry *bh_plugin_entry_v0(void) {
+__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void);
+const bh_entry *bh_plugin_entry_v1(void) {
   static const bh_entry entry = {.size = sizeof(bh_entry),
                                  .abi_major = BH_ABI_MAJOR,
                                  .abi_minor_built = BH_ABI_MINOR,
@@ -198,6 +199,7 @@ const bh_entry *bh_plugin_entry_v0(void) {
                                  .init = init,
                                  .deinit = deinit,
                                  .count = 1,
+                                 .abi_rc = BH_ABI_RC,
                                  .descriptor = descriptor,
                                  .create = create};
   return &entry;

@@ -1,6 +1,7 @@
 // Tests the plugin through the ABI, in a host for tests. The argument is the plugin's file.
 #include <bulkhead/abi/ext/tools.h>
 #include <bulkhead/cpp/json.hpp>
+#include <bulkhead/cpp/tools.hpp>
 #include <bulkhead/testing/test_plugin.hpp>
 
 #include <map>
@@ -25,8 +26,8 @@ const bh_host_tools host_tools{
       BH_CHECK(results(ctx).emplace(call, json.view()).second);  // completed once
       return BH_OK;
     },
-    [](void *, bh_call, double, double, bh_str) {},
-    [](void *, std::uint32_t) {},
+    [](void *, bh_call, const bh_progress *) {},
+    [](void *, const bh_list_info *) {},
     [](void *, bh_str) {}};
 
 bh_status call(TestPlugin &plugin, bh_call id, const char *name, const char *arguments) {
@@ -50,10 +51,12 @@ int main(int, char **argv) {
   BH_CHECK(plugin.start() == BH_OK);
   const auto *tools = plugin.ext<bh_tools>(BH_EXT_TOOLS);
 
+  const bh_list_info tools_info = bh::list_info(BH_LIST_TOOLS);
+  const bh_list_info prompts_info = bh::list_info(BH_LIST_PROMPTS);
   bh_buf list{};
-  BH_CHECK(tools->list(plugin.self(), BH_LIST_TOOLS, &list, plugin.error()) == BH_OK);
+  BH_CHECK(tools->list(plugin.self(), &tools_info, &list, plugin.error()) == BH_OK);
   BH_CHECK(bh::Buf(list).view().find(R"("name":"echo")") != std::string_view::npos);
-  BH_CHECK(tools->list(plugin.self(), BH_LIST_PROMPTS, &list, plugin.error()) == BH_E_UNSUPPORTED);
+  BH_CHECK(tools->list(plugin.self(), &prompts_info, &list, plugin.error()) == BH_E_UNSUPPORTED);
 
   BH_CHECK(call(plugin, 1, "echo", R"({"say":"hi"})") == BH_OK);
   BH_CHECK(seen[1] == R"({"content":[{"type":"text","text":"{\"say\":\"hi\"}"}]})");

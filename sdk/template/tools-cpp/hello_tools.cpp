@@ -6,6 +6,7 @@
 #include <bulkhead/cpp/json.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/cpp/tools.hpp>
 
 #include <memory>
 #include <string>
@@ -68,8 +69,8 @@ class HelloToolsPlugin {
     return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<HelloToolsPlugin>() : nullptr;
   }
 
-  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
+  bh_status list(const bh_list_info &wanted, bh_buf *out, bh_error *error) {
+    if (wanted.kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
     *out = bh_buf{tools_json.data(), tools_json.size(), nullptr, nullptr};
     return BH_OK;
   }
@@ -89,7 +90,7 @@ class HelloToolsPlugin {
   }
 
   // A cancelled call must still be completed, although the caller is no longer waiting for it.
-  void call_cancel(bh_call call) {
+  void call_cancel(bh_call call, const bh_cancel &) {
     const auto it = waiting_.find(call);
     if (it == waiting_.end()) return;
     host_.timer_cancel(it->second->timer);
@@ -117,7 +118,8 @@ class HelloToolsPlugin {
 
   void advance(Waiting &waiting) {
     if (++waiting.step < steps) {
-      tools_->progress(host_.ctx(), waiting.call, waiting.step, steps, bh::str("waiting"));
+      const bh_progress progress = bh::progress(waiting.step, steps, "waiting");
+      tools_->progress(host_.ctx(), waiting.call, &progress);
       arm(waiting);
       return;
     }

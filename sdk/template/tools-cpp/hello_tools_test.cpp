@@ -1,5 +1,6 @@
 // Tests the plugin through the ABI, in a real event loop. The argument is the plugin's file.
 #include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/cpp/tools.hpp>
 #include <bulkhead/testing/test_plugin.hpp>
 
 #include <map>
@@ -27,8 +28,8 @@ const bh_host_tools host_tools{
       BH_CHECK(results(ctx).json.emplace(call, json.view()).second);  // completed once
       return BH_OK;
     },
-    [](void *ctx, bh_call, double, double, bh_str) { ++results(ctx).progress; },
-    [](void *, std::uint32_t) {},
+    [](void *ctx, bh_call, const bh_progress *) { ++results(ctx).progress; },
+    [](void *, const bh_list_info *) {},
     [](void *, bh_str) {}};
 
 bh_status call(TestPlugin &plugin, bh_call id, const char *name) {
@@ -53,10 +54,12 @@ int main(int, char **argv) {
   BH_CHECK(plugin.start() == BH_OK);
   const auto *tools = plugin.ext<bh_tools>(BH_EXT_TOOLS);
 
+  const bh_list_info tools_info = bh::list_info(BH_LIST_TOOLS);
+  const bh_list_info prompts_info = bh::list_info(BH_LIST_PROMPTS);
   bh_buf list{};
-  BH_CHECK(tools->list(plugin.self(), BH_LIST_TOOLS, &list, plugin.error()) == BH_OK);
+  BH_CHECK(tools->list(plugin.self(), &tools_info, &list, plugin.error()) == BH_OK);
   BH_CHECK(bh::Buf(list).view().find(R"("name":"echo")") != std::string_view::npos);
-  BH_CHECK(tools->list(plugin.self(), BH_LIST_PROMPTS, &list, plugin.error()) == BH_E_UNSUPPORTED);
+  BH_CHECK(tools->list(plugin.self(), &prompts_info, &list, plugin.error()) == BH_E_UNSUPPORTED);
 
   BH_CHECK(call(plugin, 1, "echo") == BH_OK);
   BH_CHECK(seen.json[1] == R"({"content":[{"type":"text","text":"hello {\"say\":\"hi\"}"}]})");
@@ -70,7 +73,8 @@ int main(int, char **argv) {
 
   // A cancelled call is completed, too.
   BH_CHECK(call(plugin, 4, "wait") == BH_PENDING);
-  tools->call_cancel(plugin.self(), 4);
+  const bh_cancel cancel = bh::cancellation(BH_CANCEL_CLIENT);
+  tools->call_cancel(plugin.self(), 4, &cancel);
   BH_CHECK(seen.json[4].find("cancelled") != std::string::npos);
 
   // stop() releases the timer of a call that is in flight.

@@ -178,10 +178,11 @@ static void flush(connection *it) {
 
 static void deliver(connection *it, bh_str line) {
   instance *self = it->plugin;
+  const bh_incoming message = {.size = sizeof message, .session = it->session, .message = line};
   bh_delivery delivery = {.size = sizeof delivery};
   bh_status status;
   it->open++; /* send_message() counts the responses, which may be sent inside deliver() */
-  status = self->up->deliver(self->host->ctx, it->session, 0, line, &delivery);
+  status = self->up->deliver(self->host->ctx, &message, &delivery);
   if (status == BH_OK && delivery.kind == BH_DELIVERED_NOTHING && it->open > 0) it->open--;
   if (status != BH_OK) close_connection(it);
 }
@@ -478,8 +479,8 @@ static const bh_descriptor *descriptor(uint32_t i) {
   return i == 0 ? &value : NULL;
 }
 
-__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void);
-const bh_entry *bh_plugin_entry_v0(void) {
+__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void);
+const bh_entry *bh_plugin_entry_v1(void) {
   static const bh_entry entry = {.size = sizeof(bh_entry),
                                  .abi_major = BH_ABI_MAJOR,
                                  .abi_minor_built = BH_ABI_MINOR,
@@ -487,6 +488,7 @@ const bh_entry *bh_plugin_entry_v0(void) {
                                  .init = init,
                                  .deinit = deinit,
                                  .count = 1,
+                                 .abi_rc = BH_ABI_RC,
                                  .descriptor = descriptor,
                                  .create = create};
   return &entry;

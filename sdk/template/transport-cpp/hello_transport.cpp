@@ -211,14 +211,11 @@ class HelloTransportPlugin {
   }
 
   void deliver(Connection &it, std::string_view line) {
-    bh_incoming message{};
-    message.size = sizeof message;
-    message.session = it.session;
-    message.message = bh::str(line);
+    const bh_incoming message = bh::incoming(it.session, 0, line);
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    ++it.open;  // send() counts the responses, which may be sent inside bh::deliver()
-    const bh_status status = bh::deliver(host_.ctx(), *up_, message, &delivery);
+    ++it.open;  // send() counts the responses, which may be sent inside deliver()
+    const bh_status status = up_->deliver(host_.ctx(), &message, &delivery);
     if (status == BH_OK && delivery.kind == BH_DELIVERED_NOTHING && it.open > 0) --it.open;
     if (status != BH_OK && it.fd >= 0) close(it);
   }

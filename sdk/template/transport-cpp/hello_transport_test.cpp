@@ -29,10 +29,11 @@ Gateway &gateway(void *ctx) {
 bh_limits limits = bh::testing::limits();
 
 // Notifications have no "id"; every other message gets a response.
-bh_status deliver(void *ctx, bh_session session, std::uint64_t, bh_str message, bh_delivery *out) {
-  BH_CHECK(session != 0 && session <= gateway(ctx).last);
-  gateway(ctx).messages.emplace_back(bh::view(message));
-  const bool request = bh::view(message).find("\"id\"") != std::string_view::npos;
+bh_status deliver(void *ctx, const bh_incoming *message, bh_delivery *out) {
+  BH_CHECK(message->session != 0 && message->session <= gateway(ctx).last);
+  const std::string_view text = bh::view(message->message);
+  gateway(ctx).messages.emplace_back(text);
+  const bool request = text.find("\"id\"") != std::string_view::npos;
   out->kind = request ? BH_DELIVERED_ANSWER : BH_DELIVERED_NOTHING;
   return BH_OK;
 }
@@ -49,9 +50,6 @@ bh_host_transport host_transport() {
     return BH_OK;
   };
   out.deliver = deliver;
-  out.deliver_message = [](void *ctx, const bh_incoming *incoming, bh_delivery *delivery) {
-    return deliver(ctx, incoming->session, incoming->stream, incoming->message, delivery);
-  };
   out.session_close = [](void *ctx, bh_session session, std::uint32_t how) {
     Gateway &it = gateway(ctx);
     (how == BH_SESSION_INPUT_ENDED ? it.input_ended : it.gone).push_back(session);

@@ -89,8 +89,9 @@ static void lane_close(void *self_, void *lane_) {
   if (BREAKS(7042) && self->is_draining) return;
   if (BREAKS(7013)) {
     bh_error error = {.size = sizeof error};
+    const bh_lane_failure failure = {.size = sizeof failure, .error = &error};
     refuse(&error, BH_E_IO, "closed");
-    host->lane_down(ctx, id, &error);
+    host->lane_down(ctx, id, &failure);
   }
   if (BREAKS(7012) && is_idle) return;
   host->lane_closed(ctx, id);

@@ -109,7 +109,8 @@ static bh_status observe(void *self_, const bh_policy_request *request, bh_str r
   return BREAKS(505) ? BH_PENDING : decide_later(self, request->exchange, error);
 }
 
-static bh_status filter(void *self_, const bh_policy_request *request) {
+static bh_status filter(void *self_, const bh_policy_request *request, bh_error *error) {
+  (void)error;
   const instance *self = self_;
   if (!BREAKS(5054)) return BH_OK;
   host_of(self)->filtered(self->base.host->ctx, request->exchange, 1);

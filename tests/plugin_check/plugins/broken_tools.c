@@ -34,6 +34,7 @@ static const char resources_json[] = "[{\"uri\":\"test:one\",\"name\":\"one\"}]"
 static const char prompts_json[] =
     "[{\"name\":\"greet\",\"arguments\":[{\"name\":\"who\",\"required\":true}]}]";
 static const char result_json[] = "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}";
+static const char roots_json[] = "{\"inputRequests\":{\"a\":{\"method\":\"roots/list\"}}}";
 
 struct instance;
 typedef struct pending {
@@ -237,9 +238,9 @@ static bh_status list_of(uint32_t kind, bh_buf *out, bh_error *error) {
   return BH_OK;
 }
 
-static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
+static bh_status list(void *self, const bh_list_info *info, bh_buf *out, bh_error *error) {
   (void)self;
-  return list_of(kind, out, error);
+  return list_of(info->kind, out, error);
 }
 
 static void *start_timer(void *arg) {
@@ -271,6 +272,10 @@ static bh_status call_now(instance *self, bh_call call, bh_error *error) {
   }
   if (BREAKS(4028)) return BH_E_INTERNAL;
   if (BREAKS(4029)) return complete(self, call, BH_RESULT_OK, result_json), BH_STALE;
+  if (BREAKS(40210))
+    return complete(self, call, BH_RESULT_INPUT_REQUIRED, "{\"requestState\":\"s\"}"), BH_OK;
+  if (BREAKS(40211)) return complete(self, call, BH_RESULT_INPUT_REQUIRED, "{}"), BH_OK;
+  if (BREAKS(40212)) return complete(self, call, BH_RESULT_INPUT_REQUIRED, roots_json), BH_OK;
   do {
     status = complete(self, call, BH_RESULT_OK, result_json);
   } while (BREAKS(407) && status == BH_STALE);
@@ -394,9 +399,10 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
   return refuse(error, BH_E_NOT_FOUND, "unknown tool");
 }
 
-static void call_cancel(void *self_, bh_call call) {
+static void call_cancel(void *self_, bh_call call, const bh_cancel *cancel) {
   instance *self = self_;
   int i;
+  (void)cancel;
   for (i = 0; i < MAX_CALLS; i++) {
     pending *p = &self->calls[i];
     if (p->call != call) continue;
@@ -414,6 +420,7 @@ static uint32_t features(void *self_) {
   instance *self = self_;
   if (BREAKS(4133)) return 1u << 30;
   if (BREAKS(4134) && self->calls_of_features++ > 0) return 0;
+  if (BREAKS(40211) || BREAKS(40212)) return BH_TOOLS_ASKS_INPUT;
   return HAS_CONTENT ? BH_TOOLS_SUBSCRIBE : 0;
 }
 
@@ -649,8 +656,8 @@ __attribute__((destructor)) static void destruct(void) {
 
 static bh_entry entries[2];
 
-__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void);
-const bh_entry *bh_plugin_entry_v0(void) {
+__attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void);
+const bh_entry *bh_plugin_entry_v1(void) {
   static int calls;
   bh_entry *entry = &entries[BREAKS(203) ? calls++ % 2 : 0];
   entry->size = BREAKS(2033) ? offsetof(bh_entry, create) : sizeof *entry;
@@ -660,6 +667,7 @@ const bh_entry *bh_plugin_entry_v0(void) {
   entry->init = init;
   entry->deinit = BREAKS(2035) ? NULL : deinit;
   entry->count = BREAKS(2036) ? 0 : 1;
+  entry->abi_rc = BREAKS(2038) ? BH_ABI_RC + 1 : BH_ABI_RC;
   entry->descriptor = descriptor;
   entry->create = create;
 #if BREAKS(201)

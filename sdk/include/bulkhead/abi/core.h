@@ -1,16 +1,25 @@
 /* Bulkhead plugin ABI: the basic types that all other headers use.
  *
+ * Since 1.0. Stable.
+ *
  * C11; the only dependencies are <stdint.h> and <stddef.h>. These headers allocate no memory, and
  * no type of the C++ standard library crosses the ABI.
  *
  * Rules for all headers:
- *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own sizeof. A
- *    reader must not access a later member unless BH_HAS() is true. New members are appended and
- *    never move; if a meaning changes, the extension gets a new ID.
+ *  - An extensible struct starts with `uint32_t size`: the sizeof of the side that provides its
+ *    memory. For a struct that a function fills (an `out` argument, bh_error), this is the caller.
+ *    The callee must not change `size`, and must not write beyond it: it sets single members, and
+ *    never assigns the whole struct. A member that was added after 1.0 must be neither read nor
+ *    written unless BH_HAS() is true. New members are appended and never move; if a meaning
+ * changes, the extension gets a new ID.
+ *  - Each header states since which version its contents exist, and their state. *Stable* contents
+ *    do not change within a major version, except that members are appended. *Draft* contents may
+ *    change incompatibly, or be removed, in a minor version; the extension then gets a new ID. A
+ *    slot, member or constant that was added later has its own "Since" in its comment.
  *  - Text is UTF-8 and not NUL-terminated. It is *borrowed until the call returns* unless stated
  *    otherwise. Data that must live longer is a bh_buf, which its last owner releases exactly once.
  *  - Every function's comment names its thread in square brackets:
- *      [control]  serialized per plugin instance; may take milliseconds, must not wait for the
+ *      [control]  the compartment's reactor thread; may take milliseconds, must not wait for the
  *                 network.
  *      [io]       the compartment's reactor thread; must not block.
  *      [blocking] a thread of the host's pool; may block.
@@ -18,6 +27,10 @@
  *      [no-host]  the plugin must not use the host inside this function, except for bh_host.log,
  *                 log_enabled and get_ext. It must not call functions of tables that get_ext
  *                 returns.
+ *    The host calls the [control] and [io] functions of an instance, and the callbacks that the
+ *    instance has registered (timers, watches, posted functions), one at a time: never from two
+ *    threads at once. A plugin must call the host's [control] and [io] functions only inside such a
+ *    call, and [io] functions not inside configure().
  *  - No exception may cross the ABI: a C++ plugin must catch all exceptions (the C++ wrapper does).
  */
 #ifndef BULKHEAD_ABI_CORE_H
@@ -30,10 +43,13 @@
 extern "C" {
 #endif
 
-/* Releases with major version 0 need not be compatible. Host and plugin must have the same major
- * version, and the plugin must not require a newer minor version than the host's. */
-#define BH_ABI_MAJOR 0u
-#define BH_ABI_MINOR 2u
+/* Host and plugin must have the same major version, and the plugin must not require a newer minor
+ * version than the host's. While BH_ABI_RC is not 0, the headers are a release candidate of this
+ * version: host and plugin must then have the same candidate. It is 0 in a released version, which
+ * does not accept plugins that were built with a candidate. */
+#define BH_ABI_MAJOR 1u
+#define BH_ABI_MINOR 0u
+#define BH_ABI_RC 1u
 
 /* True if *p contains `field`. A struct from an older producer may be shorter. */
 #define BH_HAS(type, p, field) \
@@ -64,7 +80,9 @@ typedef struct bh_buf {
   void (*release)(void *owner);
 } bh_buf;
 
-/* Status codes. Zero and positive values are not errors. Each code tells the caller what to do. */
+/* Status codes. Zero and positive values are not errors. Each code tells the caller what to do. A
+ * function returns only the positive values that its comment names. A receiver handles any other
+ * positive value, and an unknown negative value, like BH_E_INTERNAL. */
 typedef int32_t bh_status;
 enum {
   BH_OK = 0,          /* done */

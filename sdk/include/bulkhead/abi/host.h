@@ -1,5 +1,7 @@
 /* The services that the host provides to a plugin instance.
  *
+ * Since 1.0. Stable.
+ *
  * A bh_host belongs to one plugin instance, which ctx identifies, and is valid until destroy()
  * has returned. All services except log are extensions with an ID. If a host does not provide an
  * extension, get_ext returns NULL, and the plugin must handle this. */

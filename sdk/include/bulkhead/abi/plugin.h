@@ -1,14 +1,16 @@
 /* The entry point of a plugin library, and the lifecycle of a plugin instance.
  *
- * A library exports exactly one function, bh_plugin_entry_v0 (one per ABI major version). The
+ * Since 1.0. Stable.
+ *
+ * A library exports exactly one function, bh_plugin_entry_v1 (one per ABI major version). The
  * manifest NAME.plugin.toml is in the same folder as the library NAME.so, and is read before any
  * code of the library is executed.
  *
  * Lifecycle of an instance (each step is one call, in this order):
  *   create -> configure -> start -> (probe)* -> drain -> stop -> destroy
- * The host may omit probe and drain; at present, only transports receive these calls. If configure
- * or start fails, destroy is called next. A replaced library is *retired*: its instances are
- * destroyed, deinit is called, and its code remains mapped. */
+ * The host may omit probe and drain. At present, it calls them only for transports, when it stops.
+ * If configure or start fails, destroy is called next. A replaced library is *retired*: its
+ * instances are destroyed, deinit is called, and its code remains mapped. */
 #ifndef BULKHEAD_ABI_PLUGIN_H
 #define BULKHEAD_ABI_PLUGIN_H
 
@@ -24,10 +26,14 @@ typedef struct bh_plugin {
   void *self; /* first argument of all functions below, and of the instance's extensions */
 
   /* Receives the instance's configuration as a JSON object. The host has converted it from TOML
-   * and validated it against config_schema. Called once, before start. [control] */
+   * and validated it against config_schema. Called once, before start. Must not acquire anything
+   * that another instance of the plugin may hold, and must not call [io] functions of the host.
+   * [control] */
   bh_status (*configure)(void *self, bh_str config_json, bh_error *error);
 
-  /* Acquires resources. Threads of the plugin may run only between start and stop. [control] */
+  /* Acquires resources. Threads of the plugin may run only between start and stop. Must return
+   * BH_OK or an error, and must not wait: for example, a tools plugin that is not ready returns
+   * BH_PENDING in bh_tools.list(). [control] */
   bh_status (*start)(void *self, bh_error *error);
 
   /* Returns BH_OK if the instance is ready, and BH_PENDING if it is still starting. An error
@@ -36,8 +42,8 @@ typedef struct bh_plugin {
    * [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
-  /* Stops accepting work. Work in progress may continue until deadline_ns (CLOCK_MONOTONIC).
-   * [control] */
+  /* Stops accepting work. Work in progress may continue until deadline_ns (CLOCK_MONOTONIC). A
+   * plugin with work in progress returns BH_PENDING in probe() until the work is done. [control] */
   void (*drain)(void *self, uint64_t deadline_ns);
 
   /* Stops all work. The plugin must join all threads, and release all watches and timers, before
@@ -79,8 +85,8 @@ typedef struct bh_entry {
   /* Called after the last destroy of this load. [no-host] */
   void (*deinit)(void);
 
-  uint32_t count; /* number of plugins in the library, 1 to 64 */
-  uint32_t reserved;
+  uint32_t count;  /* number of plugins in the library, 1 to 64 */
+  uint32_t abi_rc; /* BH_ABI_RC of the headers at build time; must be equal to the host's */
   /* Returns the descriptor with index i, or NULL if i >= count. Called before init. [any] */
   const bh_descriptor *(*descriptor)(uint32_t i);
 
@@ -92,7 +98,7 @@ typedef struct bh_entry {
 /* The only exported function. It must have no side effects, and must always return the same
  * pointer, which is valid while the library is mapped. */
 typedef const bh_entry *(*bh_plugin_entry_fn)(void);
-#define BH_PLUGIN_ENTRY_SYMBOL "bh_plugin_entry_v0"
+#define BH_PLUGIN_ENTRY_SYMBOL "bh_plugin_entry_v1"
 
 /* An optional ELF section with a copy of the config_schema of the manifest's plugin, terminated
  * by NUL. The host reads it from the file, so that it can report errors in all configurations

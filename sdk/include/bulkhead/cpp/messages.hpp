@@ -1,4 +1,4 @@
-// Validates message headers, and delivers messages to hosts of any minor version. Header only;
+// Validates message headers, and creates structs of messages and failures. Header only;
 // C++20.
 #pragma once
 
@@ -71,21 +71,27 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// Returns the headers of the message. If the host's minor version is below 2, there are none.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
-  if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(), or deliver() if the host's minor version is below 2. Such a host does
-// not receive the headers, and BH_E_UNSUPPORTED is returned for sessionless messages.
-inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
-                         bh_delivery *out) {
-  if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {
-    return host.deliver_message(ctx, &message, out);
-  }
-  if (message.session == 0) return BH_E_UNSUPPORTED;
-  return host.deliver(ctx, message.session, message.stream, message.message, out);
+// Describes a message in a session, without headers. Borrows the text.
+inline bh_incoming incoming(bh_session session, std::uint64_t stream,
+                            std::string_view text) noexcept {
+  bh_incoming message{};
+  message.size = sizeof message;
+  message.session = session;
+  message.stream = stream;
+  message.message = str(text);
+  return message;
+}
+
+// Describes a failure that did not result from an HTTP response. Borrows the error.
+inline bh_lane_failure lane_failure(const bh_error &error) noexcept {
+  bh_lane_failure failure{};
+  failure.size = sizeof failure;
+  failure.error = &error;
+  return failure;
 }
 
 }  // namespace bh

@@ -121,8 +121,8 @@ struct Entry {
   }
 
   static const bh_entry *entry() noexcept {
-    static const bh_entry value{sizeof(bh_entry), BH_ABI_MAJOR, BH_ABI_MINOR, 0, init, deinit, 1, 0,
-                                descriptor,       create};
+    static const bh_entry value{sizeof(bh_entry), BH_ABI_MAJOR, BH_ABI_MINOR, 0, init, deinit, 1,
+                                BH_ABI_RC,        descriptor,   create};
     return &value;
   }
 };
@@ -154,8 +154,8 @@ P &self(void *p) noexcept {
   __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \
       bh::detail::schema_bytes<Class>();                                                      \
   }                                                                                           \
-  extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void); \
-  extern "C" const bh_entry *bh_plugin_entry_v0(void) {                                       \
+  extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v1(void); \
+  extern "C" const bh_entry *bh_plugin_entry_v1(void) {                                       \
     return bh::detail::Entry<Class>::entry();                                                 \
   }
 #endif

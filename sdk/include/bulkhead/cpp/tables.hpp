@@ -60,9 +60,9 @@ const bh_connector *connector_table() noexcept {
   return &table;
 }
 
-// For tools_table(), P must have list(kind, bh_buf *out, error), call_begin(call, const
-// bh_call_info&, error) and call_cancel(call). features() -> bits is optional; if it throws, the
-// bits are 0.
+// For tools_table(), P must have list(const bh_list_info&, bh_buf *out, error), call_begin(call,
+// const bh_call_info&, error) and call_cancel(call, const bh_cancel&). features() -> bits is
+// optional; if it throws, the bits are 0.
 template <class P>
 constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
   if constexpr (requires(P &p) { p.features(); }) {
@@ -74,22 +74,24 @@ constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
 }
 template <class P>
 const bh_tools *tools_table() noexcept {
-  static const bh_tools table{
-      sizeof(bh_tools),
-      0,
-      [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
-        return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
-      },
-      [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
-        return guarded(e, [&] { return self<P>(s).call_begin(call, *info, e); });
-      },
-      [](void *s, bh_call call) { contained([&] { self<P>(s).call_cancel(call); }); },
-      tools_features<P>()};
+  static const bh_tools table{sizeof(bh_tools),
+                              0,
+                              [](void *s, const bh_list_info *info, bh_buf *out, bh_error *e) {
+                                return guarded(e, [&] { return self<P>(s).list(*info, out, e); });
+                              },
+                              [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
+                                return guarded(
+                                    e, [&] { return self<P>(s).call_begin(call, *info, e); });
+                              },
+                              [](void *s, bh_call call, const bh_cancel *cancel) {
+                                contained([&] { self<P>(s).call_cancel(call, *cancel); });
+                              },
+                              tools_features<P>()};
   return &table;
 }
 
 // For policy_table(), P must have needs() -> bits and decide(const bh_policy_request&, bh_verdict
-// *out, error). Optional: observe(request, result, out, error), filter(request) and
+// *out, error). Optional: observe(request, result, out, error), filter(request, error) and
 // reconfigure(json, error). If needs() throws, all bits are set, so that no message bypasses the
 // policy. If needs() has the bit of a missing function, results are rejected or items not listed.
 template <class P>
@@ -119,11 +121,11 @@ const bh_policy *policy_table() noexcept {
           return fail(e, BH_E_UNSUPPORTED, "this policy evaluates no results");
         }
       },
-      [](void *s, const bh_policy_request *r) -> bh_status {
-        if constexpr (requires { self<P>(s).filter(*r); }) {
-          return guarded(nullptr, [&] { return self<P>(s).filter(*r); });
+      [](void *s, const bh_policy_request *r, bh_error *e) -> bh_status {
+        if constexpr (requires { self<P>(s).filter(*r, e); }) {
+          return guarded(e, [&] { return self<P>(s).filter(*r, e); });
         } else {
-          return BH_E_UNSUPPORTED;
+          return fail(e, BH_E_UNSUPPORTED, "this policy filters no lists");
         }
       },
       policy_reconfigure<P>()};

@@ -54,7 +54,8 @@ class TestPlugin {
         reinterpret_cast<bh_plugin_entry_fn>(::dlsym(library, BH_PLUGIN_ENTRY_SYMBOL));
     BH_CHECK(function != nullptr);
     entry_ = function();
-    BH_CHECK(entry_ != nullptr && entry_->abi_major == BH_ABI_MAJOR && entry_->count >= 1);
+    BH_CHECK(entry_ != nullptr && entry_->abi_major == BH_ABI_MAJOR &&
+             entry_->abi_rc == BH_ABI_RC && entry_->count >= 1);
     BH_CHECK(entry_->init(host.host(), &error_) == BH_OK);
     const bh_descriptor *const descriptor = entry_->descriptor(0);
     BH_CHECK(descriptor != nullptr && entry_->descriptor(entry_->count) == nullptr);

@@ -3,8 +3,8 @@
  *
  * A policy receives a call after its name was resolved: the server and the original name, but
  * not the client-visible name. If the policy fails in any way (an error, an unknown verdict, a
- * timeout), the call or result is rejected, or the item is not listed. The failure is recorded
- * with the rule "policy-failed" or "policy-timeout".
+ * timeout), the call or result is rejected, or the item is not listed. A failure of decide() or
+ * observe() is recorded with the rule "policy-failed" or "policy-timeout".
  *
  * A policy can make each decision asynchronously: it returns BH_PENDING, and later calls a
  * function of bh_host_policy once, on any thread. Until then, the host stores the data (the
@@ -15,7 +15,9 @@
  * is not notified of this.
  *
  * A policy in a compartment uses the same interface. All of its decisions are asynchronous for
- * the host. */
+ * the host.
+ *
+ * Since 1.0. Stable. */
 #ifndef BULKHEAD_ABI_EXT_POLICY_H
 #define BULKHEAD_ABI_EXT_POLICY_H
 
@@ -104,10 +106,10 @@ typedef struct bh_policy_request {
   /* number of calls in this session; includes this call except in filter() */
   uint64_t session_calls;
   uint64_t session_age_ns; /* time since the session was opened in this process */
-  uint32_t pin;            /* BH_PIN_... */
+  uint32_t pin;            /* BH_PIN_...; handle unknown values like BH_PIN_UNKNOWN */
   uint32_t event;          /* BH_EVENT_...; reject unknown values */
-  /* Since minor 2. The next three members are set only for calls, and only if the policy reads
-   * arguments. They are never rewritten. */
+  /* The next three members are set only for calls, and only if the policy reads arguments. They
+   * are never rewritten. */
   bh_str argument; /* completion/complete: JSON text of `argument`; empty if missing */
   bh_str context;  /* completion/complete: JSON text of `context`; empty if missing */
   /* JSON object with all other members of `params` that are sent to the server: members that MCP
@@ -121,7 +123,8 @@ typedef struct bh_policy_request {
 /* A flag of bh_verdict: the call continues, and its record has a warning. */
 enum { BH_VERDICT_WARNED = 1 };
 
-/* Set by the plugin. Its strings must remain valid until the next call of the same instance. */
+/* In decide() and observe(), the host provides the struct with all members 0, and the plugin sets
+ * members; see core.h. Its strings must remain valid until the next call of the same instance. */
 typedef struct bh_verdict {
   uint32_t size;
   uint32_t verdict; /* BH_VERDICT_...; unknown values reject the call */
@@ -136,7 +139,8 @@ typedef struct bh_policy {
   uint32_t size;
   uint32_t reserved;
 
-  /* Returns BH_POLICY_... bits. They must not change until the next configure. [control] */
+  /* Returns BH_POLICY_... bits; the host ignores unknown bits. They must not change until the next
+   * reconfigure. [control] */
   uint32_t (*needs)(void *self);
 
   /* Decides a call. BH_OK: *out is set. BH_PENDING: the plugin will call bh_host_policy.decided
@@ -153,14 +157,15 @@ typedef struct bh_policy {
 
   /* Decides whether an item is listed. Items that this principal can never call should not be
    * listed. BH_OK: the item is listed. BH_PENDING: the plugin will call bh_host_policy.filtered
-   * once. An error, such as BH_E_DENIED: the item is not listed. Called once per principal and
-   * list, and again after changed(). [io] */
-  bh_status (*filter)(void *self, const bh_policy_request *request);
+   * once. BH_E_DENIED: the item is not listed. Any other error means that the policy has failed:
+   * the item is not listed, and the error's text is logged, at most once in 10 s. Called for each
+   * item, once per principal, and again after changed(). [io] */
+  bh_status (*filter)(void *self, const bh_policy_request *request, bh_error *error);
 
   /* Replaces the configuration at run time; see configure(). BH_OK: the new configuration
    * applies to all later decisions, and the host calls needs() and filter() again. An error: the
    * old configuration remains in use. If this member is NULL, a changed configuration requires a
-   * restart. [control], and on the reactor thread. */
+   * restart. [control] */
   bh_status (*reconfigure)(void *self, bh_str config_json, bh_error *error);
 } bh_policy;
 

@@ -3,7 +3,9 @@
  *
  * If the plugin is in a compartment, calls do not wait for it unless it sets
  * BH_TELEMETRY_COMMITS. The host stores a limited number of unacknowledged records, and sends
- * them again after a restart of the plugin's process. */
+ * them again after a restart of the plugin's process.
+ *
+ * Since 1.0. Draft: not frozen in 1.0. The ID stays the same when this header becomes stable. */
 #ifndef BULKHEAD_ABI_EXT_TELEMETRY_H
 #define BULKHEAD_ABI_EXT_TELEMETRY_H
 
@@ -33,9 +35,9 @@ enum {
    * to BH_TELEMETRY_COMMIT_MS. Ignored without BH_TELEMETRY_EVENTS. */
   BH_TELEMETRY_COMMITS = 4,
   BH_TELEMETRY_EVENTS = 8, /* records of other kinds than BH_RECORD_CALL */
-  /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` also has the arguments of calls that a
-   * policy rejected. They are removed if the policy had rewritten them, or if another plugin needs
-   * texts without this bit. */
+  /* With BH_TELEMETRY_TEXTS, `request` also has the arguments of calls that a policy rejected. They
+   * are removed if the policy had rewritten them, or if another plugin needs texts without this
+   * bit. */
   BH_TELEMETRY_REJECTED = 16
 };
 
@@ -65,7 +67,7 @@ enum {
   /* `request` was truncated, or is empty because too much text is waiting to be recorded */
   BH_RECORD_REQUEST_CUT = 4,
   BH_RECORD_RESPONSE_CUT = 8, /* the same for `response` */
-  BH_RECORD_NOT_SENT = 16     /* since minor 2: rejected before it was sent to its server */
+  BH_RECORD_NOT_SENT = 16     /* rejected before it was sent to its server */
 };
 
 enum { BH_RECORD_TEXT_BYTES = 262144 }; /* size limit for `request` and for `response` */
@@ -125,14 +127,13 @@ typedef struct bh_record {
    *  "changes" (since the previous generation; "" at the start)}.
    *  BH_RECORD_PLUGIN (strings): {"plugin" ("tools.ID" etc.), "change" (what replaced what)}. */
   bh_str detail;
-  /* Since minor 2: the unverified clientInfo.name from the client's initialize or from a
-   * sessionless message's _meta, at most 128 bytes of UTF-8. Empty if missing, or if the session
-   * was restored. */
+  /* The unverified clientInfo.name from the client's initialize or from a sessionless message's
+   * _meta, at most 128 bytes of UTF-8. Empty if missing, or if the session was restored. */
   bh_str claimed_name;
-  /* Since minor 2: the MCP revisions that the client and the server of the request use, as decimal
-   * numbers such as 20251125 for revision 2025-11-25. client_revision is 0 if the client has not
-   * stated a revision. server_revision is 0 if the request was not sent to a server, and for tools
-   * plugins, which do not use MCP. */
+  /* The MCP revisions that the client and the server of the request use, as decimal numbers such
+   * as 20251125 for revision 2025-11-25. client_revision is 0 if the client has not stated a
+   * revision. server_revision is 0 if the request was not sent to a server, and for tools plugins,
+   * which do not use MCP. */
   uint32_t client_revision;
   uint32_t server_revision;
 } bh_record;

@@ -10,7 +10,9 @@
  * session 0 and this stream number. The response closes the stream. In MCP 2026-07-28, all
  * messages are sessionless.
  *
- * The plugin implements bh_transport and calls bh_host_transport. */
+ * The plugin implements bh_transport and calls bh_host_transport.
+ *
+ * Since 1.0. Draft: not frozen in 1.0. The ID stays the same when this header becomes stable. */
 #ifndef BULKHEAD_ABI_EXT_TRANSPORT_H
 #define BULKHEAD_ABI_EXT_TRANSPORT_H
 
@@ -46,13 +48,14 @@ typedef struct bh_peer {
   /* Size limit for messages to this peer, in bytes; 0: none. Lists are divided into pages that
    * fit; the transport must reject other messages that are too large. */
   uint64_t max_message_bytes;
+  uint64_t claims; /* reserved for a handle of the client's verified claims; must be 0 */
 } bh_peer;
 
 enum {
   BH_INCOMING_HEADERS = 1 /* flag: the protocol has headers; `headers` contains all MCP headers */
 };
 
-/* A message from a client. All data is borrowed until deliver_message() returns. */
+/* A message from a client. All data is borrowed until deliver() returns. */
 typedef struct bh_incoming {
   uint32_t size;
   uint32_t flags;     /* BH_INCOMING_...; unknown bits are ignored */
@@ -72,8 +75,7 @@ typedef struct bh_incoming {
 
 enum {
   BH_DELIVERED_NOTHING = 0, /* accepted; no response follows (notification, response) */
-  /* exactly one BH_OUT_ANSWER follows on this stream, perhaps inside deliver() or
-   * deliver_message() */
+  /* exactly one BH_OUT_ANSWER follows on this stream, perhaps inside deliver() */
   BH_DELIVERED_ANSWER = 1
 };
 enum {
@@ -124,8 +126,7 @@ typedef struct bh_transport {
   /* Sends or queues a message. Returns BH_STALE if the session or stream is closed; the message
    * is dropped. Returns BH_E_LIMIT if the client reads too slowly and its queue is full. The
    * transport then closes the session. If the message is sessionless, it closes only the stream,
-   * and calls stream_gone() unless the message was the response. May be called inside deliver()
-   * and deliver_message().
+   * and calls stream_gone() unless the message was the response. May be called inside deliver().
    * If session_close() or stream_gone() is called inside send(), it takes effect at the end of
    * the event loop iteration. [io] */
   bh_status (*send)(void *self, const bh_outgoing *message);
@@ -155,15 +156,29 @@ typedef struct bh_host_transport {
   const bh_limits *limits;
 
   /* Opens a session. Returns BH_E_LIMIT if limits->sessions sessions are open, and
-   * BH_E_UNAVAILABLE if the host is shutting down. [io] */
+   * BH_E_UNAVAILABLE if the host is shutting down. Does not return BH_PENDING: a later minor
+   * version may do so, but only to transports that implement the function of bh_transport with
+   * which that version completes the request. This also applies to deliver(). [io] */
   bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
 
-  /* Delivers a complete message in a session, without headers and peer; see deliver_message().
-   * The message is borrowed until this function returns. Returns BH_OK and sets *out even if the
-   * message is malformed; the response is then an error. Returns BH_STALE if the session does not
-   * exist. Never returns BH_WOULD_BLOCK. [io] */
-  bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
-                       bh_delivery *out);
+  /* Delivers a complete message; see bh_incoming. The message is borrowed until this function
+   * returns. The response may be sent inside this function. Never returns BH_WOULD_BLOCK.
+   * BH_OK: *out is set, even if the message is malformed; the response is then an error. A
+   *   sessionless stream is open from now until its BH_OUT_ANSWER or stream_gone(), unless the kind
+   *   is BH_DELIVERED_NOTHING. session_ended() is never called for such a stream: when the host
+   *   shuts down, it sends a BH_OUT_ANSWER on each open stream.
+   * BH_STALE: the session does not exist.
+   * BH_E_SESSION_LOST: the message is sessionless but needs a session (initialize). It was neither
+   *   answered nor recorded. Open a session and deliver the message in it.
+   * BH_E_LIMIT: the message is sessionless, and all transports together already have
+   *   limits->sessions open streams.
+   * BH_E_UNAVAILABLE: the message is sessionless, and the host is shutting down.
+   * BH_E_UNSUPPORTED: the message is sessionless, and this host accepts none (the relay); or the
+   *   caller is not a transport.
+   * BH_E_INVALID: the struct is invalid: the peer is missing or is not the session's, the stream
+   *   is already open, or bh_header does not allow the headers. The host logs the reason, and
+   *   sends no response. [io] */
+  bh_status (*deliver)(void *ctx, const bh_incoming *message, bh_delivery *out);
 
   /* Reports that `stream` is closed, so a response cannot be sent on it. If the stream belongs
    * to a session (revisions up to 2025-11-25), the request is *not* cancelled. A sessionless
@@ -186,25 +201,6 @@ typedef struct bh_host_transport {
    * session. The default is the peer's process name. Copied; only for display and attribution.
    * [io] */
   void (*set_process_name)(void *ctx, bh_session session, bh_str name);
-
-  /* Since minor 2. Delivers a complete message with its headers; see bh_incoming. The message is
-   * borrowed until this function returns. The response may be sent inside this function.
-   * BH_OK: *out is set, even if the message is malformed; the response is then an error. A
-   *   sessionless stream is open from now until its BH_OUT_ANSWER or stream_gone(), unless the kind
-   *   is BH_DELIVERED_NOTHING. session_ended() is never called for such a stream: when the host
-   *   shuts down, it sends a BH_OUT_ANSWER on each open stream.
-   * BH_STALE: the session does not exist.
-   * BH_E_SESSION_LOST: the message is sessionless but needs a session (initialize). It was neither
-   *   answered nor recorded. Open a session and deliver the message in it.
-   * BH_E_LIMIT: the message is sessionless, and all transports together already have
-   *   limits->sessions open streams.
-   * BH_E_UNAVAILABLE: the message is sessionless, and the host is shutting down.
-   * BH_E_UNSUPPORTED: the message is sessionless, and this host accepts none (the relay); or the
-   *   caller is not a transport.
-   * BH_E_INVALID: the struct is invalid: the peer is missing or is not the session's, the stream
-   *   is already open, or bh_header does not allow the headers. The host logs the reason, and
-   *   sends no response. [io] */
-  bh_status (*deliver_message)(void *ctx, const bh_incoming *message, bh_delivery *out);
 } bh_host_transport;
 
 #ifdef __cplusplus

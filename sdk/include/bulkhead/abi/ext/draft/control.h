@@ -1,8 +1,9 @@
 /* Draft: lets a plugin add, remove and list upstream servers, and list their items.
  *
  * This extension can start programs. Therefore get_ext returns it only to plugin instances with
- * grants = ["control"] in the profile, and NULL to all others. Draft IDs may change between
- * minor versions. */
+ * grants = ["control"] in the profile, and NULL to all others.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_CONTROL_H
 #define BULKHEAD_ABI_EXT_DRAFT_CONTROL_H
 

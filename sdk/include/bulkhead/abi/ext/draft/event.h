@@ -1,12 +1,13 @@
-/* Draft: lets a tools plugin record its actions during a call. Draft IDs may change between minor
- * versions.
+/* Draft: lets a tools plugin record its actions during a call.
  *
  * `detail` is a JSON object. Members whose values are unknown are omitted:
  *   BH_RECORD_NET: "domain", "port", "decision" ("allowed", "denied", "error"), "method", "path",
  *   "status_code", "bytes_sent", "bytes_received", "duration_ms", "rule", "reason".
  *   BH_RECORD_FS: "action" ("created", "modified", "deleted", "restored"), "path", "size".
  *   BH_RECORD_SNAPSHOT: "slot", "origin", "name", "files_count".
- * It must not contain credentials, so URLs must be recorded without their query. */
+ * It must not contain credentials, so URLs must be recorded without their query.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EVENT_H
 #define BULKHEAD_ABI_EXT_DRAFT_EVENT_H
 

@@ -1,5 +1,7 @@
 /* Draft: explains policy decisions to authors of rules. The call is not executed and does not
- * count against a budget. Draft IDs may change between minor versions. */
+ * count against a budget.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 #define BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 

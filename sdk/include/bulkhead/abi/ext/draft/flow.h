@@ -1,7 +1,8 @@
 /* Draft: flow control between a transport and a host that forwards messages but cannot reject
  * requests. If one side does not read, the host stops reading from the other side. The tables
  * for connectors are bh.wire/1 and bh.host.wire/1. Both tables in this header are optional.
- * Draft IDs may change between minor versions. */
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_FLOW_H
 #define BULKHEAD_ABI_EXT_DRAFT_FLOW_H
 

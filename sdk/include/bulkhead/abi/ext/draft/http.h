@@ -1,7 +1,8 @@
 /* Draft: an HTTP client that one plugin provides to the other plugins of its compartment, so
  * that only this plugin loads an HTTP library. It implements bh_http_service. The other plugins
- * call the same functions through bh_host_http (BH_EXT_HOST_HTTP). Draft IDs may change between
- * minor versions. */
+ * call the same functions through bh_host_http (BH_EXT_HOST_HTTP).
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 #define BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 

@@ -2,7 +2,9 @@
  * in bh_transport.listen(), instead of creating them. The sockets belong to a process that
  * outlives the transport. While a crashed endpoint is restarted, clients therefore wait instead
  * of being refused. In a compartment without network access, open() and dial() are the only ways
- * to get sockets. Draft IDs may change between minor versions. */
+ * to get sockets.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_LISTEN_H
 #define BULKHEAD_ABI_EXT_DRAFT_LISTEN_H
 

@@ -1,5 +1,7 @@
 /* Draft: masks the gateway's credentials in a text, without revealing them to the plugin.
- * Provided to telemetry plugins. Draft IDs may change between minor versions. */
+ * Provided to telemetry plugins.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_MASK_H
 #define BULKHEAD_ABI_EXT_DRAFT_MASK_H
 

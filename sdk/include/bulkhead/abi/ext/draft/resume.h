@@ -3,7 +3,9 @@
  * the client's session ID. A restarted process can restore the session from it; only in-flight
  * calls fail. The second form is for a client that cannot reconnect, because it uses the
  * process's standard input and output. Its session is *carried*: the host stores the session and
- * its unanswered requests. Draft IDs may change between minor versions. */
+ * its unanswered requests.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_RESUME_H
 #define BULKHEAD_ABI_EXT_DRAFT_RESUME_H
 

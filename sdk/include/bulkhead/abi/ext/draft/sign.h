@@ -1,12 +1,13 @@
 /* Draft: the host signs statements for a plugin. The plugin's process does not have the key: if
- * there are compartments, the supervisor signs. Provided to telemetry plugins. Draft IDs may
- * change between minor versions.
+ * there are compartments, the supervisor signs. Provided to telemetry plugins.
  *
  * The signed text is "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT. INSTANCE is the
  * calling plugin instance. UNIX_S is the signer's time in seconds, in decimal. For each
  * instance, the host keeps a list of statements of the form "chain C seq N head HASH" (C is 1 to
  * 64, HASH is 64 hexadecimal digits). N must be greater than in the chain's last statement,
- * unless the statement repeats N and HASH of the last one. */
+ * unless the statement repeats N and HASH of the last one.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 

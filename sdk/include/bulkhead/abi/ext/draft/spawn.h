@@ -1,6 +1,7 @@
 /* Draft: child processes that the host starts in the sandbox of a server's definition. Provided
- * only to plugins that the profile uses as connectors of stdio servers. Draft IDs may change
- * between minor versions. */
+ * only to plugins that the profile uses as connectors of stdio servers.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
 

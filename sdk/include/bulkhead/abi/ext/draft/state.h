@@ -1,7 +1,7 @@
 /* Draft: moves a plugin's state from an instance to the instance that replaces it (a hot swap, or a
  * reload that starts a new process). Without it, the new instance begins without state. Offered by
  * policies; a host uses it only if they run in a compartment of their own and both instances offer
- * it. Draft IDs may change between minor versions.
+ * it.
  *
  * The host exports the state between two calls, imports it into the new instance, and then sends
  * all further calls to the new instance. Until then, calls are queued, for at most
@@ -13,7 +13,9 @@
  * exported state must therefore not contain their effects. Request numbers (`exchange`) and
  * sessions are the same for both instances, so the state may refer to them.
  *
- * The host keeps the state in memory only. It must not contain credentials. */
+ * The host keeps the state in memory only. It must not contain credentials.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_STATE_H
 #define BULKHEAD_ABI_EXT_DRAFT_STATE_H
 

@@ -1,7 +1,9 @@
 /* Draft: the state of a lane's wire, for connectors with one connection per lane. A host that
  * forwards messages without parsing them uses these tables to queue messages until there is a
  * connection, to half-close the connection when its input has ended, and for flow control. Both
- * tables are optional. Draft IDs may change between minor versions. */
+ * tables are optional.
+ *
+ * Since 1.0. Draft. */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_WIRE_H
 #define BULKHEAD_ABI_EXT_DRAFT_WIRE_H
 
