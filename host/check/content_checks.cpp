@@ -11,7 +11,7 @@ namespace bulkhead::check {
 namespace {
 
 constexpr std::size_t most_items = 50;  // of each kind
-constexpr std::uint32_t known_features = BH_TOOLS_SUBSCRIBE;
+constexpr std::uint32_t known_features = BH_TOOLS_SUBSCRIBE | BH_TOOLS_ASKS_INPUT;
 
 // One kind of items, and the method that returns the content of an item.
 struct ContentKind {

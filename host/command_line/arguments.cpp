@@ -154,7 +154,9 @@ void add_lists(CLI::App &app, Arguments &to) {
   add_json(*call, to);
   call->footer(
       std::string("Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'") +
-      uses_running + "\nExit code 1 if the tool returns an error.");
+      uses_running +
+      "\nA tool cannot ask for input: the command supports neither elicitation nor sampling."
+      "\nExit code 1 if the tool returns an error.");
 }
 
 void add_warm(CLI::App &app, Arguments &to) {

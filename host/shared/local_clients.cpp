@@ -80,7 +80,8 @@ std::string LocalClients::differences(const std::vector<std::string> &parts, con
   }
   const auto add_plugins = [&](std::string_view part, const std::vector<PluginUse> &uses) {
     for (const PluginUse &use : uses) {
-      if (!differs(std::string(part) + " " + use.id)) continue;
+      const std::string name = std::string(part) + " " + use.id;
+      if (!differs(name) || !ours.contains(name) || !theirs.contains(name)) continue;
       details += "; if only the file of this plugin has changed, `bulkhead plugin swap " +
                  printable(use.id) + "` puts it into use";
     }

@@ -138,6 +138,8 @@ TEST_CASE("the reason names the command that puts a rebuilt plugin into use") {
   other = world.profile;
   other.policies[0].file.mark = "2";
   CHECK(answer_to(other).find("`bulkhead plugin swap guard`") != std::string::npos);
+  other.policies.clear();  // the plugin is not the same with another file
+  CHECK(answer_to(other).find("swap guard") == std::string::npos);
 }
 
 TEST_CASE("a program with a different profile gets the names of the differing parts and no token") {

@@ -278,4 +278,10 @@ for (const [one, language] of [['plugins/hello-tools', 'C++'], ['plugins/hello-t
   });
 }
 
+test('a plugin that asks clients for input satisfies all rules', async (t) => {
+  const result = await report(t, join(build, 'core/plugin/testing_plugins/plugins/asks.so'));
+  assert.deepEqual(result.violations, []);
+  assert.ok(['BH402', 'BH413'].every((rule) => result.checked.includes(rule)), show(result.checked));
+});
+
 await run({ parallel: 4 });
