@@ -113,20 +113,30 @@ std::pair<OwnedFd, OwnedFd> pair() {
   return std::move(*made);
 }
 
+// A client stub at the other end of the link, and its open lane.
+struct OpenLane {
+  Heard heard;
+  ClientStub client;
+  void *self = nullptr, *lane = nullptr;
+
+  explicit OpenLane(Link &link) : client(*link.reactor, "compartment", link.limits, heard) {
+    auto [one, two] = pair();
+    link.server->attach(std::move(two));
+    client.attach(std::move(one));
+    self = client.plugin("connector");
+    bh_lane_info info{};
+    info.size = sizeof info;
+    info.server = bh::str("s");
+    REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("headers cross a link only with their own message") {
   Link link;
-  Heard heard;
-  ClientStub client(*link.reactor, "compartment", link.limits, heard);
-  auto [one, two] = pair();
-  link.server->attach(std::move(two));
-  client.attach(std::move(one));
-  void *self = client.plugin("connector"), *lane = nullptr;
-  bh_lane_info info{};
-  info.size = sizeof info;
-  info.server = bh::str("s");
-  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  OpenLane open(link);
+  auto &[heard, client, self, lane] = open;
 
   const auto send = [&](std::uint64_t exchange, std::uint32_t flags, std::string_view text,
                         const Pairs &pairs, bh_error *error = nullptr) {
@@ -236,16 +246,8 @@ TEST_CASE("headers from a compromised client stub are limited and validated") {
 
 TEST_CASE("a failure crosses a link with its challenges, status and scope") {
   Link link;
-  Heard heard;
-  ClientStub client(*link.reactor, "compartment", link.limits, heard);
-  auto [one, two] = pair();
-  link.server->attach(std::move(two));
-  client.attach(std::move(one));
-  void *self = client.plugin("connector"), *lane = nullptr;
-  bh_lane_info info{};
-  info.size = sizeof info;
-  info.server = bh::str("s");
-  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  OpenLane open(link);
+  auto &[heard, client, self, lane] = open;
   REQUIRE(link.until([&] { return link.server->lanes() == 1; }));
   LaneFailure failure({BH_E_AUTH, "authentication required"}, 3000);
   failure.http_status = 401;
@@ -270,16 +272,8 @@ TEST_CASE("a failure crosses a link with its challenges, status and scope") {
 
 TEST_CASE("a failure from a compromised connector is limited") {
   Link link(2u << 20);
-  Heard heard;
-  ClientStub client(*link.reactor, "compartment", link.limits, heard);
-  auto [one, two] = pair();
-  link.server->attach(std::move(two));
-  client.attach(std::move(one));
-  void *self = client.plugin("connector"), *lane = nullptr;
-  bh_lane_info info{};
-  info.size = sizeof info;
-  info.server = bh::str("s");
-  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  OpenLane open(link);
+  auto &[heard, client, self, lane] = open;
   REQUIRE(link.until([&] { return link.server->lanes() == 1; }));
   LaneFailure many(BH_E_AUTH, std::string(2'000, 'e'));
   many.challenges.assign(20, "Basic");
